@@ -468,10 +468,14 @@ const responsesBlocks = (items: ReadonlyArray<Json>): ReadonlyArray<Block> =>
         : { kind: "call", id: item["call_id"], name: item["name"], args: JSON.parse(item["arguments"]) }
   )
 
+/** Whether an item refers to one that the provider stores. The type may be left out. */
+export const isReference = ({ role, type }: Json): boolean =>
+  type === "item_reference" || (type === undefined && role === undefined)
+
 /** Whether the model said an item. */
 const isModels = (item: Json | undefined): boolean =>
   item !== undefined &&
-  (item["role"] === "assistant" || ["reasoning", "function_call", "item_reference"].includes(item["type"]))
+  (item["role"] === "assistant" || ["reasoning", "function_call"].includes(item["type"]) || isReference(item))
 
 /** Counts as the Responses API gives them; Codex wants all of them. */
 const responsesUsage = ({ cached = 0, input, output, thoughts = 0 }: Counts): Json => ({
@@ -612,7 +616,7 @@ const responses: DialectCodec = {
         .filter(({ type }, at) => type === "reasoning" && !isModels(items[at + 1]))
         .map(({ id }) => `${id} stands without what it led to`),
       ...items
-        .filter(({ type }) => type === "item_reference")
+        .filter(isReference)
         .map(({ id }) => id)
         .filter((id) => items.filter((item) => item["id"] === id).length > 1)
         .map((id) => `Duplicate item found with id ${id}`),

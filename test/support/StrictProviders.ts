@@ -140,6 +140,7 @@ const ChatRequest = Schema.Struct({
   ),
   tool_choice: optional(Schema.Literal("required")),
   max_tokens: optional(Schema.Natural),
+  max_completion_tokens: optional(Schema.Natural),
   temperature: optional(Schema.Finite),
   top_p: optional(Schema.Finite),
   messages: Schema.Array(

@@ -157,9 +157,9 @@ export const plainText = (content: Content): string =>
     .filter((words) => words !== "")
     .join("\n")
 
-const textKeys = ["output", "content", "error", "result"]
+const textKeys = ["output", "content", "error", "result", "response"]
 
-/** The key of a response that consists of one text: `{output}`, `{content}`, `{error}` or `{result}`, with nothing beside it. */
+/** The key of a response that consists of one text: `{output}`, `{content}`, `{error}`, `{result}` or `{response}`, with nothing beside it. */
 const textKey = (response: unknown): string | undefined => {
   if (!Predicate.isObject(response)) return undefined
   const keys = Object.keys(response)

@@ -9,6 +9,22 @@ import { outputText, type Part } from "./Content.ts"
 /** The type of an image whose block does not name it. */
 const anyImage = "image/*"
 
+/** How the base64 of images begins. The names of files and the words of tools often state another type, which providers refuse. */
+const imageBeginnings: ReadonlyArray<readonly [beginning: string, type: string]> = [
+  ["iVBORw0KGgo", "image/png"],
+  ["/9j/", "image/jpeg"],
+  ["R0lGOD", "image/gif"],
+  ["UklGR", "image/webp"]
+]
+
+/** The type of media in lower case: that of an image as its bytes say, any other as it is stated. */
+export const mediaType = ({ fileData, inlineData }: Part): string => {
+  const stated = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
+  const { data = "" } = inlineData ?? {}
+  const [, type] = (stated.startsWith("image/") && imageBeginnings.find(([begin]) => data.startsWith(begin))) || []
+  return type ?? (stated === "image/jpg" ? "image/jpeg" : stated)
+}
+
 /** The media at an address: the bytes of a data URL in base64, or a file. */
 const mediaAt = (url: string, mimeType = anyImage): Part => {
   const [head, type] = /^data:([^;,]*)(?:;[^;,]*)*;base64,/.exec(url) ?? []

@@ -1,6 +1,14 @@
 import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { answerLimit, declaresTools, type Dialect, isInstruction, statefulKeys, type ValueAt } from "../wire/Dialect.ts"
+import {
+  answerLimit,
+  declaresTools,
+  type Dialect,
+  isCompactedThere,
+  isInstruction,
+  statefulKeys,
+  type ValueAt
+} from "../wire/Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -55,8 +63,8 @@ const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {
 }
 
 /**
- * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
- * a part of the conversation.
+ * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, with only a
+ * part of the conversation, or with one that the provider compacts.
  */
 export const readBody = ({ dialect, isArray, model }: Route, text: string): RequestBody | undefined => {
   const form = wire[dialect].request
@@ -65,6 +73,7 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
   if (members === undefined || array === undefined || array.elements.length === 0) return undefined
   if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
   const value = valuesIn(text, members)
+  if (isCompactedThere(value)) return undefined
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
   const spoken = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
   const leading = spoken < 0 ? slices.length : spoken

@@ -54,7 +54,13 @@ function* commentRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
 
 /** Ranges of code and comments: those that begin within another do not count. */
 function* codeRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
-  const all = [...(yield* inlineRegions(text)), ...(yield* indentedRegions(text)), ...(yield* commentRegions(text))]
+  const fenced = yield* fencedRegions(text)
+  const all = [
+    ...fenced,
+    ...(yield* inlineRegions(text, fenced)),
+    ...(yield* indentedRegions(text)),
+    ...(yield* commentRegions(text))
+  ]
   const regions: Array<Region> = []
   for (const region of all.sort(([one], [other]) => one - other)) {
     if (region[0] >= (regions.at(-1)?.[1] ?? 0)) regions.push(region)
@@ -62,17 +68,45 @@ function* codeRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   return regions
 }
 
-/** Ranges of inline and fenced code. A run of backticks, or of tildes at the start of a line, without a second one is text. */
-function* inlineRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
+/** What may stand before a fence in its line: quotes and items of lists. */
+const fencePrefix = /^(?:[\s>]|[-*+]\s|\d{1,9}[.)]\s)*/
+
+/** Fenced code. A fence that is not closed goes to the end of the text. */
+function* fencedRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
+  if (!/`{3}|~{3}/.test(text)) return []
+  const regions: Array<Region> = []
+  let open: { readonly at: number; readonly fence: string } | undefined
+  let at = 0
+  for (const line of text.split("\n")) {
+    yield
+    const [, fence = "", info = ""] = /^(`{3,}|~{3,})(.*)$/.exec(line.replace(fencePrefix, "")) ?? []
+    if (open === undefined) {
+      if (fence !== "" && !(fence.startsWith("`") && info.includes("`"))) open = { at, fence }
+    } else if (fence.startsWith(open.fence) && info.trim() === "") {
+      regions.push([open.at, at + line.length])
+      open = undefined
+    }
+    at += line.length + 1
+  }
+  return open === undefined ? regions : [...regions, [open.at, text.length]]
+}
+
+/** Inline code: between two runs of as many backticks in one paragraph. A run without a second one is text. */
+function* inlineRegions(text: string, fenced: ReadonlyArray<Region>): SlicedWork<ReadonlyArray<Region>> {
   const runs: Array<{ readonly at: number; readonly length: number }> = []
   const next: Array<number> = []
   const last = new Map<string, number>()
-  for (const { 0: run, index } of text.matchAll(/`+|(?<=^ {0,3})~{3,}/gm)) {
-    const before = last.get(run)
-    if (before !== undefined) next[before] = runs.length
+  let fence = 0
+  for (const { 0: run, index } of text.matchAll(/`+|\n\s*?(?=\n)/g)) {
+    yield
+    const before = fence
+    while ((fenced[fence]?.[1] ?? Infinity) <= index) fence += 1
+    if (fence > before || run.startsWith("\n")) last.clear()
+    if (run.startsWith("\n") || (fenced[fence]?.[0] ?? Infinity) <= index) continue
+    const opening = last.get(run)
+    if (opening !== undefined) next[opening] = runs.length
     last.set(run, runs.length)
     runs.push({ at: index, length: run.length })
-    yield
   }
   const regions: Array<Region> = []
   for (let i = 0; i < runs.length; i += 1) {
@@ -109,7 +143,7 @@ export const importTokens = (text: string): ReadonlyArray<ImportToken> => runSyn
 export const isAddress = (path: string): boolean => /^(?:file|https?):/i.test(path)
 
 /** Punctuation after a path in a sentence; not part of the name. */
-const trailingPunctuation = /[.,;:!?)\]}'"]+$/
+const trailingPunctuation = /[.,;:!?)\]}'"。，、；：！？）」』】”’…]+$/
 
 /** An import without the punctuation after it. */
 export const withoutPunctuation = ({ end, path, start }: ImportToken): ImportToken => {

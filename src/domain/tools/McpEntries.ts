@@ -48,6 +48,18 @@ export const usableTools = (result: unknown): UsableTools => {
   return { result: { ...result, tools }, unreadable }
 }
 
+/** A block whose data are base64: some servers write them as a data URL, for addresses, or without their end. */
+const withBase64 = (block: unknown): unknown => {
+  const { data } = Predicate.isObject(block) ? block : {}
+  if (!Predicate.isObject(block) || !Predicate.isString(data)) return block
+  const plain = data
+    .replace(/^data:[^,]*,/, "")
+    .replaceAll(/\s|=+$/g, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+  return { ...block, data: plain + "=".repeat((4 - (plain.length % 4)) % 4) }
+}
+
 /** The result of `tools/call`, with a line in place of each block that cannot be read. */
 export const usableBlocks = (result: unknown): unknown => {
   if (!Predicate.isObject(result)) return result
@@ -56,7 +68,8 @@ export const usableBlocks = (result: unknown): unknown => {
   if (Predicate.isNullish(content) && Predicate.isObject(result["structuredContent"])) return { ...result, content: [] }
   if (!Array.isArray(content)) return result
   const blocks = content.map((block: unknown) => {
-    const usable = [block, withoutNulls(block)].find((form) => Option.isSome(decodeBlock(form)))
+    const forms = [block, withoutNulls(block), withBase64(withoutNulls(block))]
+    const usable = forms.find((form) => Option.isSome(decodeBlock(form)))
     if (usable !== undefined) return usable
     const type = Predicate.isObject(block) && Predicate.isString(block["type"]) ? block["type"] : "no type"
     return { type: "text", text: `[a block of type ${JSON.stringify(type)}: left out, it cannot be read]` }

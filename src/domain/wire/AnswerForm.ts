@@ -83,8 +83,8 @@ export interface Growth {
 export interface GrowingAnswer {
   /** Reads an event. Returns undefined for one of an unknown form. */
   readonly push: (event: Json) => Growth | undefined
-  /** Returns what the end of the stream adds. */
-  readonly end: () => Growth
+  /** Returns what the end of the stream adds. `isMarked`: the server said that it is the end. */
+  readonly end: (isMarked: boolean) => Growth
   /** The answer so far, as the provider sends it whole. */
   readonly whole: Json
 }

@@ -73,8 +73,8 @@ export type ReadEvent = Result.Result<ModelChunk | undefined, AnswerProblem>
 export interface AnswerReader {
   /** Reads an event, which need not be of a known form. */
   readonly read: (event: unknown) => ReadEvent
-  /** The piece that the end of the answer completes. */
-  readonly end: () => ModelChunk | undefined
+  /** The piece that the end of the answer completes. `isMarked`: the server said that it is the end. */
+  readonly end: (isMarked?: boolean) => ModelChunk | undefined
 }
 
 /** What an answer is read with: the names of the tools of its request, and the model that answers. */

@@ -5,17 +5,23 @@ import type { Usage } from "../tokens/Tokens.ts"
 
 /** The tokens of an answer, as counted by the provider. */
 
+/** A number, which some servers write as a text; undefined for any other value. */
+const numberIn = (value: unknown): number | undefined => {
+  const read = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value
+  return typeof read === "number" && Number.isFinite(read) ? read : undefined
+}
+
 /** A count at a path; zero if there is none. */
 export const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
   let at: unknown = value
   for (const key of path) at = isJson(at) ? at[key] : undefined
-  return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
+  return Math.round(Math.max(0, numberIn(at) ?? 0))
 }
 
 /** A number that an answer states, such as the tokens of a request; undefined if it states none. */
 export const naturalAt = (answer: unknown, key: string): number | undefined => {
-  const stated = isJson(answer) ? answer[key] : undefined
-  return typeof stated === "number" && Number.isInteger(stated) && stated >= 0 ? stated : undefined
+  const stated = isJson(answer) ? numberIn(answer[key]) : undefined
+  return stated !== undefined && Number.isInteger(stated) && stated >= 0 ? stated : undefined
 }
 
 /** Tokens above which the count of one request is taken for an error: more than the largest windows hold (ten million). */
@@ -34,9 +40,11 @@ export const counted = (read: (counts: Json) => Usage, counts: unknown): { reado
   return usage === undefined ? {} : { usage }
 }
 
-/** Adds the counts of two answers: numbers with the same name are added, and any other value is the newer answer's. */
+/** Adds the counts of two answers: numbers with the same name are added, lists joined, and any other value is the newer answer's. */
 export const addedCounts = (one: unknown, other: unknown): unknown => {
-  if (typeof one === "number" && typeof other === "number") return one + other
+  const [before, added] = [numberIn(one), numberIn(other)]
+  if (before !== undefined && added !== undefined) return before + added
+  if (Array.isArray(one) && Array.isArray(other)) return [...one, ...other]
   if (!isJson(one) || !isJson(other)) return other ?? one
   const sums: Record<string, unknown> = { ...one }
   for (const [key, value] of Object.entries(other)) sums[key] = addedCounts(one[key], value)
@@ -46,7 +54,9 @@ export const addedCounts = (one: unknown, other: unknown): unknown => {
 /** Returns the latest counts of one answer: a later event may report more than an earlier one, or nothing, as null or zero. */
 export const latestCounts = (earlier: unknown, later: unknown): unknown => {
   if (!isJson(earlier) || !isJson(later)) return later ?? earlier
-  const stated = Object.entries(later).filter(([key, value]) => value !== null && (value !== 0 || !(key in earlier)))
+  const stated = Object.entries(later).filter(
+    ([key, value]) => value !== null && (numberIn(value) !== 0 || !(key in earlier))
+  )
   return { ...earlier, ...Object.fromEntries(stated) }
 }
 

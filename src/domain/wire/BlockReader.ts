@@ -35,7 +35,7 @@ class BlockReader implements AnswerReader {
     return Result.succeed(this.pieceOf(growth))
   }
 
-  readonly end: AnswerReader["end"] = () => this.pieceOf(this.answer.end())
+  readonly end: AnswerReader["end"] = (isMarked = false) => this.pieceOf(this.answer.end(isMarked))
 
   private pieceOf({ blocks = [], counts, end, shown = [] }: Growth): ModelChunk | undefined {
     const parts = [...shown, ...blocks.flatMap((block) => this.partsOf(block))]

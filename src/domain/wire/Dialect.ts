@@ -1,4 +1,4 @@
-import { isJson, type Json } from "../text/JsonObject.ts"
+import { isJson, type Json, jsonsAt, textOrEmpty } from "../text/JsonObject.ts"
 import type { AnswerForm } from "./AnswerForm.ts"
 import { type MessageCodec } from "./MessageCodec.ts"
 import type { AnswerRelay } from "./RelayedAnswer.ts"
@@ -45,6 +45,13 @@ export const statefulKeys: ReadonlyArray<string> = [
   "prompt",
   "container"
 ]
+
+/** Whether a request asks the provider to compact the conversation itself, as Anthropic and OpenAI do: then it counts what is left. */
+export const isCompactedThere = (valueAt: ValueAt): boolean => {
+  const asked = valueAt("context_management")
+  const edits: ReadonlyArray<unknown> = Array.isArray(asked) ? asked : isJson(asked) ? jsonsAt(asked, "edits") : []
+  return edits.some((edit) => isJson(edit) && textOrEmpty(edit, "type").startsWith("compact"))
+}
 
 /** The maximum length of an answer that a request sets. */
 export const answerLimit = (valueAt: ValueAt): number | undefined =>

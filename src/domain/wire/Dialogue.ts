@@ -112,13 +112,22 @@ const validIds: Readonly<Record<Dialect, RegExp>> = {
   gemini: /\S/
 }
 
-/** The same for servers of Chat Completions that accept short ones alone: OpenAI's and Azure's. */
+/** The same for servers of Chat Completions that accept short ones alone: OpenAI's and Azure's, and relays before them. */
 const shortIds = /^\S{1,40}$/
 const takesShortIds = /(?:^|\.)(?:openai|azure)\.com$/
+const isOfOpenAi = /(?:^|[/.])(?:gpt-[345]|o\d|codex-)/
+/** Relays before Claude pass ids on as they are: OpenRouter, Copilot and LiteLLM. */
+const isClaude = /(?:^|[/.])claude-/
 
 /** Whether a model of Mistral reads a request of Chat Completions. It takes ids of nine characters, and no user's message after results. */
 export const isMistral = ({ dialect, model, server }: Target): boolean =>
   dialect === "chat" && (/mistral\.ai(?::\d+)?$/.test(server) || /\b\w*[sx]tral\b/i.test(model))
+
+const idsFor = ({ dialect, model, server }: Target): RegExp => {
+  if (dialect !== "chat") return validIds[dialect]
+  if (isClaude.test(model)) return validIds.anthropic
+  return takesShortIds.test(server) || isOfOpenAi.test(model) ? shortIds : validIds.chat
+}
 
 /** Gives calls ids that are valid and unique. An id depends only on the calls before it. Mutable: one for each dialogue. */
 class CallIds {
@@ -129,8 +138,7 @@ class CallIds {
 
   constructor(target: Target) {
     this.isMistral = isMistral(target)
-    const isShort = target.dialect === "chat" && takesShortIds.test(target.server)
-    this.valid = this.isMistral ? /^[A-Za-z0-9]{9}$/ : isShort ? shortIds : validIds[target.dialect]
+    this.valid = this.isMistral ? /^[A-Za-z0-9]{9}$/ : idsFor(target)
   }
 
   private made(again: number): string {

@@ -23,17 +23,20 @@ export const openAiPart = (block: Json): Part => {
 /** The keys of tokens that a cache had: DeepSeek's, Moonshot's, Mistral's and LiteLLM's stand beside the others. */
 const cachedKeys = ["prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens"]
 
+/** The count at a place of the details of another one. */
+const detailAt = (counts: Json, of: string, key: string): number =>
+  numberAt(counts, `${of}_tokens_details`, key) || numberAt(counts, `${of}_token_details`, key)
+
 /** Reads counts, which the two dialects call differently. */
 export const openAiUsage =
   (sent: string, answered: string) =>
   (counts: Json): Usage => {
-    const details = `${sent}_tokens_details`
     const [prompt, answer] = [numberAt(counts, `${sent}_tokens`), numberAt(counts, `${answered}_tokens`)]
-    const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
+    // SGLang's stand beside the others.
+    const thoughts = detailAt(counts, answered, "reasoning_tokens") || numberAt(counts, "reasoning_tokens")
     const cached =
-      numberAt(counts, details, "cached_tokens") || Math.max(...cachedKeys.map((key) => numberAt(counts, key)))
-    const cacheWrite =
-      numberAt(counts, details, "cache_write_tokens") || numberAt(counts, "cache_creation_input_tokens")
+      detailAt(counts, sent, "cached_tokens") || Math.max(...cachedKeys.map((key) => numberAt(counts, key)))
+    const cacheWrite = detailAt(counts, sent, "cache_write_tokens") || numberAt(counts, "cache_creation_input_tokens")
     // Some servers count what a cache had, or takes, beside the prompt.
     const beside = numberAt(counts, "total_tokens") - prompt - answer
     const stored = [cached, cached + cacheWrite].find((tokens) => tokens > 0 && tokens === beside)

@@ -1,4 +1,5 @@
 import type { Part } from "../content/Content.ts"
+import { mediaType } from "../content/MediaBlocks.ts"
 import type { Json } from "../text/JsonObject.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
 import type { ValueAt } from "./Dialect.ts"
@@ -27,16 +28,65 @@ export const sampling = ({ model, temperature, topP }: DialogueRequest): Json =>
     ? {}
     : { ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { top_p: topP }) }
 
+/** What a server was found to refuse in requests to a model. They go out without it from then on. */
+export interface LearnedForm {
+  /** Whether messages with calls need reasoning: DeepSeek's and Kimi's servers refuse those of other models. */
+  readonly needsReasoning: boolean
+  /** Parameters that are left out, or have another name. */
+  readonly parameters: ReadonlyMap<string, string | undefined>
+}
+
+/** That of a server which refused nothing. */
+export const nothingLearned: LearnedForm = { needsReasoning: false, parameters: new Map() }
+
+/** Parameters without which a request asks for the same; the limits of an answer are called otherwise by some servers. */
+const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning", "tool_choice"]
+const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+
+const needsReasoning = /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i
+const refusesParameter =
+  /unsupported|unrecognized|unknown|unexpected|incompatible|extra_forbidden|not (?:supported|permitted|support)|too large|less than or equal|only .{0,12} is allowed/i
+
+/** Whether a text names a parameter. Some are words, too. */
+const isNamed = (name: string, text: string): boolean =>
+  name.includes("_")
+    ? new RegExp(`\\b${name}\\b`).test(text)
+    : new RegExp(`['"\`]${name}\\b|(?:supplied:|parameter:|invalid) ${name}\\b`).test(text)
+
+/** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
+export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {
+  if (!known.needsReasoning && needsReasoning.test(detail)) return { ...known, needsReasoning: true }
+  const names = refusesParameter.test(detail) ? [...optionalParameters, ...limits] : []
+  const name = names.find((each) => each in body && isNamed(each, detail))
+  if (name === undefined) return undefined
+  // A name that was given instead of another one is refused, too: then none is known.
+  const [first] = [...known.parameters].find(([, given]) => given === name) ?? []
+  const instead = limits.includes(name) ? limits.find((each) => each !== name && isNamed(each, detail)) : undefined
+  return {
+    ...known,
+    parameters: new Map([...known.parameters, [first ?? name, first === undefined ? instead : undefined]])
+  }
+}
+
+/** A body without the parameters that its server refuses. */
+export const withLearned = (body: Json, { parameters }: LearnedForm): Json =>
+  parameters.size === 0
+    ? body
+    : Object.fromEntries(
+        Object.entries(body).flatMap(([key, value]) => {
+          const name = parameters.has(key) ? parameters.get(key) : key
+          return name === undefined ? [] : [[name, value]]
+        })
+      )
+
 /** The instructions of a request; undefined if they are blank. */
 export const systemOf = ({ systemInstruction = "" }: DialogueRequest): string | undefined =>
   systemInstruction.trim() === "" ? undefined : systemInstruction
 
 /** The address of an image or a PDF file that can be sent. Undefined for other media. */
-export const sendable = ({
-  fileData,
-  inlineData
-}: Part): { readonly isImage: boolean; readonly url: string } | undefined => {
-  const mimeType = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
+export const sendable = (part: Part): { readonly isImage: boolean; readonly url: string } | undefined => {
+  const { fileData, inlineData } = part
+  const mimeType = mediaType(part)
   const isImage = mimeType.startsWith("image/")
   if (!isImage && mimeType !== "application/pdf") return undefined
   const { data = "" } = inlineData ?? {}

@@ -153,7 +153,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   // xAI, GitHub Copilot, Kimi, Mistral, Fireworks, Cerebras and Groq.
   /maximum prompt length is (?<limit>\d+) but the request contains (?<tokens>\d+)/,
   /prompt token count of (?<tokens>\d+) exceeds the limit of (?<limit>\d+)/,
-  /exceeded model token limit: (?<limit>\d+) \(requested: (?<tokens>\d+)\)/,
+  /exceeded model token limit: (?<limit>\d+)(?: \(requested: (?<tokens>\d+)\))?/,
   /prompt contains (?<tokens>\d+) tokens.{0,80}? (?<limit>\d+) maximum context length/,
   /prompt is too long: (?<tokens>\d+), model maximum context length: (?<limit>\d+)/,
   /current length is (?<tokens>\d+) while limit is (?<limit>\d+)/,
@@ -176,6 +176,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /(?:total |prompt_)tokens ?\((?<tokens>\d+)\) (?:exceed limit|must be less than \D{0,24}) ?\(?(?<limit>\d+)/,
   /input tokens and max_tokens exceeds the limit of (?<limit>\d+)/,
   /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
+  /requested tokens \((?<tokens>\d+)\) exceed context window of (?<limit>\d+)/,
+  /\((?<tokens>\d+) tokens\) exceeds context size \((?<limit>\d+)/,
   /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
   /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
   /max input (?:tokens|length) is (?<limit>\d+)/,
@@ -197,17 +199,17 @@ const tooManyForAccount = /request too large for .{0,200}limit (?<limit>\d+), re
 
 /** The last form is OpenAI's, for one text. It says the same of other fields, such as the id of a call, which no smaller content mends. */
 const tooManyBytes =
-  /request_too_large|payload size exceeds|entity too large|'(?:messages|input)\[\d+\]\.(?:content|output)\b[^']*': string too long/
+  /request_too_large|(?:payload|body) size exceeds|entity too large|too large\. maximum size is \d+ ?[km]b|'(?:messages|input)\[\d+\]\.(?:content|output)\b[^']*': string too long/
 
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */
 const otherLimit =
   /throttling|please wait before|per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
 
-/** Content that a provider refuses by itself, so that the request is accepted without it. */
-export type RefusedContent = "image" | "file" | "signature"
+/** Content that a provider refuses by itself, so that the request is accepted without it; `tool`: the declaration of one. */
+export type RefusedContent = "image" | "file" | "signature" | "tool"
 
 /** How providers say what they refuse, in the order in which it is looked for. */
-const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
+const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]> = [
   // Anthropic, Gemini and OpenAI: reasoning that another model or account wrote.
   [
     "signature",
@@ -216,7 +218,11 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   ["signature", /encrypted[_ ]content|thinking` blocks .{0,40}cannot be modified/],
   // Reasoning that OpenAI stored, or not; and servers that refuse the fields which they sent: Groq, Cerebras, Mistral.
   ["signature", /item with id 'rs_\w+' not found|'reasoning' was provided without|without its required 'reasoning'/],
-  ["signature", /\breasoning(?:_content|_details)?['"`].{0,40}(?:unsupported|not supported|not permitted)/],
+  [
+    "signature",
+    /(?:\breasoning_(?:content|details)|messages.{0,80}\breasoning)['"`:].{0,40}(?:unsupported|not supported|not permitted|unexpected)|(?:not permitted|unexpected).{0,40}\breasoning_(?:content|details)/
+  ],
+  ["signature", /duplicate item found with id rs_/],
   // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
   [
     "image",
@@ -229,7 +235,7 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   // The same of servers that name the form of the content: vLLM, llama.cpp, Groq, Cerebras, z.ai.
   [
     "image",
-    /content\S{0,7} (?:must be a|input should be a valid) string|content\S{0,7}\.type(?: is invalid|$)|not a multimodal/
+    /content\S{0,7} (?:must be a|input should be a valid) string|content\S{0,7}\.type(?: is invalid| 参数非法|$)|(?:content|invalid) type image|not a (?:multimodal|vlm)|required for image|vision requests|must be type `text` if `is_error`/
   ],
   [
     "file",
@@ -242,16 +248,25 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
 ]
 
 /** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
-const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
+const otherParts = /input_schema|function_declarations|tools?\.function|tokens of image and text/
+/** The places of a tool's declaration in a request: those of Gemini stand in a list of lists. Then its name, as OpenAI says it. */
+const toolPlace = /(?<!\w)(?:tools|function_declarations)(?:\[|\.|"\s*,\s*)(\d+)/g
+const toolName = /schema for (?:function|tool) ['"`]([^'"`]+)['"`]/i
+
+/** The tool whose declaration was refused: its place among those of the request, or its name there. `status` is that of HTTP. */
+export const refusedTool = (status: number, { message }: ProviderFault): number | string | undefined => {
+  if (status !== 400 && status !== 422) return undefined
+  const place = [...message.matchAll(toolPlace)].at(-1)?.[1]
+  return place === undefined ? toolName.exec(message)?.[1] : Number(place)
+}
 
 /** How llama.cpp and Ollama say that their model takes no such content. Their status is that of a failing server, which may quote anything else. */
 const unableTo = /input is not supported|required for image input/
 
 /** Returns what a provider refused of a request; undefined if it was another part or the whole. `status` is that of HTTP. */
-export const refusedIn = (
-  status: number,
-  { isPage = false, kind, message }: ProviderFault
-): RefusedContent | undefined => {
+export const refusedIn = (status: number, fault: ProviderFault): RefusedContent | undefined => {
+  const { isPage = false, kind, message } = fault
+  if (refusedTool(status, fault) !== undefined) return "tool"
   const text = `${kind} ${message}`.toLowerCase()
   // Addresses of files that expired are refused with 403 or 404, and images by routers with 404.
   const isFailing = status >= 500 && !unableTo.test(text)
@@ -260,6 +275,9 @@ export const refusedIn = (
   }
   return refusals.find(([, form]) => form.test(text))?.[0]
 }
+
+/** How llama.cpp says so where its window fills while it answers. Its status is that of a failing server. */
+const windowFull = /context size has been exceeded/
 
 /** The status names the cause by itself: the key, the path or the rate. */
 const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429])
@@ -280,7 +298,8 @@ export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | 
       const found = form.exec(text)
       if (found === null) continue
       const { limit, more = "0", tokens } = found.groups ?? {}
-      const isMeant = Number(tokens) + Number(more) > Number(limit) || form.test(fault.kind.toLowerCase())
+      const isMeant =
+        Number(tokens) + Number(more) > Number(limit) || form.test(fault.kind.toLowerCase()) || windowFull.test(text)
       if (isFailing && !isMeant) continue
       const size = fault.tokens ?? (tokens === undefined ? undefined : Number(tokens) + Number(more))
       const window = fault.limit ?? (limit === undefined ? undefined : Number(limit))

@@ -81,5 +81,8 @@ export class SseSplitter {
 export const sseText = (like: Pick<SseEvent, "name">, data: unknown): string =>
   `${like.name === "" ? "" : `event: ${like.name}\n`}data: ${JSON.stringify(data)}\n\n`
 
-/** Whether the data of an event is OpenAI's mark for the end of a stream. */
-export const isEndMark = (data: string): boolean => data.trim() === "[DONE]"
+/** OpenAI's mark for the end of a stream. */
+export const endMark = "[DONE]"
+
+/** Whether the data of an event is the mark for the end of a stream. */
+export const isEndMark = (data: string): boolean => data.trim() === endMark

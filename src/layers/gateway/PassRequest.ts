@@ -18,7 +18,15 @@ import { collectText, meter } from "./AnswerMeter.ts"
 import { reportFailure, unchangedRequest } from "./GatewayFailures.ts"
 import { asSent, passAnswer, passRead, type ProxiedRequest, withText } from "./ProxiedRequest.ts"
 import { passRelayed } from "./RelayedAnswers.ts"
-import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type UpstreamFailed } from "./Upstream.ts"
+import {
+  beginningOf,
+  encodingOf,
+  readAll,
+  typeOf,
+  type Upstream,
+  type UpstreamAnswer,
+  type UpstreamFailed
+} from "./Upstream.ts"
 
 /** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
 
@@ -26,6 +34,12 @@ import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type U
 const refusals: ReadonlySet<number> = new Set([400, 413, 422, 429, 500])
 /** Maximum size of a refusal's body that is inspected. */
 const maxRefusalBytes = 65_536
+
+/** How an error begins that a server sends with the status of success, as LM Studio does in place of the events of an answer. */
+const errorBeginning = /^\s*(?:event: ?error\b|(?:data: ?)?\{\s*"(?:error"\s*:\s*[{"]|type"\s*:\s*"error"))/
+
+/** The JSON of the first event in a text; the text itself, where it has none. */
+const firstData = (text: string): string => /^data: ?(\{.*)$/m.exec(text)?.[1] ?? text
 
 /** Passes an answer on unchanged, and records what it used. */
 export const passUnread = Effect.fnUntraced(function* (
@@ -79,16 +93,18 @@ export const pass = Effect.fnUntraced(function* (
   // A client that leaves before the answer begins does not get the request for nothing.
   const unanswered = accountAnswer(passing, { model, estimated, counts: undefined, tokens: 0 })
   const answer = yield* Effect.onInterrupt(sent, () => unanswered)
-  const { status } = answer
   const size = Number(headerOf(answer.headers, "content-length") ?? 0)
-  if (refusals.has(status) && passing.route?.asks === "answer" && size < maxRefusalBytes) {
+  const isRead = passing.route?.asks === "answer" && size < maxRefusalBytes
+  const isError = isRead && answer.status === 200 && errorBeginning.test(yield* beginningOf(answer))
+  const status = isError ? 400 : answer.status
+  if (isRead && refusals.has(status)) {
     const refusal = yield* readAll(answer, passing.holder)
     // Clients allow compressed answers, and refusals come compressed too.
     const plain = decoded(refusal, encodingOf(answer), maxRefusalBytes)
-    if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
+    if (excessOf(status, faultOf(firstData(plain?.toString("utf8") ?? "")))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
-    } else if (status < 429 && isChanged && plan.before.total < plan.sent.limit) {
+    } else if (answer.status < 429 && !isError && isChanged && plan.before.total < plan.sent.limit) {
       // The provider may have refused what the gateway made of the request.
       const refused = new Error(`the provider refused a compressed request (${status})`)
       yield* reportFailure(Cause.fail(refused), unchangedRequest)

@@ -163,6 +163,31 @@ const send = (
     { interruptible: true }
   )
 
+/** The longest time in which the first bytes of an answer are waited for, where they may be an error. */
+const beginningMillis = 1_000
+
+/** Returns the first bytes of an answer, which stay in it; nothing where none come soon. */
+export const beginningOf = ({ body }: UpstreamAnswer): Effect.Effect<string, UpstreamFailed> =>
+  Effect.callback<string, UpstreamFailed>((resume) => {
+    const stop = () => {
+      clearTimeout(timer)
+      body.off("readable", look).off("error", fail)
+    }
+    const end = (result: Effect.Effect<string, UpstreamFailed>) => {
+      stop()
+      resume(result)
+    }
+    const fail = (error: Error) => end(Effect.fail(failedAt("the provider", error)))
+    const look = () => {
+      const piece: Buffer | null = body.read()
+      if (piece !== null) body.unshift(piece)
+      end(Effect.succeed(piece?.toString("latin1") ?? ""))
+    }
+    const timer = setTimeout(() => end(Effect.succeed("")), beginningMillis)
+    body.once("readable", look).once("error", fail)
+    return Effect.sync(stop)
+  })
+
 /** Reads the rest of an answer as one buffer, which `holder` counts. Fails above `maxAnswerBytes`. */
 export const readAll = ({ body }: UpstreamAnswer, holder: Holder): Effect.Effect<Buffer, UpstreamFailed> =>
   Effect.callback((resume) => {

@@ -1,11 +1,11 @@
 import { Effect, Result, Stream } from "effect"
-import type { Part } from "../../domain/content/Content.ts"
 import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
+import { endMark } from "../../domain/wire/SseEvents.ts"
+import { collect, finished } from "../../services/model/CollectedAnswer.ts"
 import {
   AnswerTooLargeError,
   ContentPolicyError,
   type Model,
-  type ModelAnswer,
   type ModelChunk,
   type ModelError,
   type ModelRequest
@@ -16,9 +16,6 @@ import type { Provider } from "./Provider.ts"
 import { reasonOfEvent } from "./ProviderErrors.ts"
 
 /** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
-
-/** The detail of an answer that did not end properly. */
-export const unfinished = "it ended without a finish reason"
 
 const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
   const hide = hideKey(provider)
@@ -59,37 +56,14 @@ export const chunks = (
 ): Stream.Stream<ModelChunk, ModelError> =>
   Stream.suspend(() => {
     const reader = makeReader()
-    let isFinished = false
+    let isMarked = false
     return answer.pipe(
+      Stream.filter((event) => !(isMarked ||= event === endMark)),
       Stream.mapEffect((event) => chunkOf(provider, reader.read(event))),
-      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end())))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end(isMarked))))),
       Stream.filter((chunk) => chunk !== undefined),
-      Stream.tap(({ finishReason }) => Effect.sync(() => (isFinished ||= finishReason !== undefined))),
-      Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished)))))
+      finished
     )
-  })
-
-/** Whether a part has nothing but a text, of the same kind as the part before. */
-const continues = (before: Part | undefined, part: Part): before is Part =>
-  before?.text !== undefined &&
-  part.text !== undefined &&
-  before.thought === part.thought &&
-  [before, part].every((each) => Object.keys(each).every((key) => key === "text" || key === "thought"))
-
-/** The whole answer of a stream. Pieces of text in a row become one part. */
-export const collect = (answer: Stream.Stream<ModelChunk, ModelError>): Effect.Effect<ModelAnswer, ModelError> =>
-  Effect.map(Stream.runCollect(answer), (all) => {
-    const parts: Array<Part> = []
-    for (const part of all.flatMap((chunk) => chunk.parts)) {
-      const last = parts.at(-1)
-      if (continues(last, part)) parts[parts.length - 1] = { ...last, text: `${last.text}${part.text}` }
-      else parts.push(part)
-    }
-    return {
-      content: { role: "model", parts },
-      finishReason: all.findLast(({ finishReason }) => finishReason !== undefined)?.finishReason ?? "",
-      usage: all.findLast(({ usage }) => usage !== undefined)?.usage ?? null
-    }
   })
 
 /** The calls of a provider. A whole answer is collected from its stream unless `generate` asks for one. */

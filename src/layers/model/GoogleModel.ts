@@ -2,10 +2,12 @@ import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import { instructionWith } from "../../domain/wire/ResponseSchema.ts"
+import { unfinished } from "../../services/model/CollectedAnswer.ts"
 import {
   InvalidRequestError,
   type Model,
@@ -16,7 +18,7 @@ import {
   type ModelRequest
 } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunkOf, chunks, modelOf, unfinished } from "./AnswerChunks.ts"
+import { chunkOf, chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
@@ -60,10 +62,6 @@ export interface Options extends Omit<ProviderOptions, "timeouts"> {
 
 const names: ProviderNames = { keys: keyVariables.google, baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
-
-const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
-/** Decodes the answer of `countTokens`. */
-const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
 
 const ModelResponse = Schema.Struct({
   inputTokenLimit: Schema.optionalKey(Schema.Natural),
@@ -129,7 +127,7 @@ const generate = (client: Client, request: ModelRequest): Effect.Effect<ModelAns
     const response = yield* run((models, signal) => models.generateContent(parameters(request, target, signal)))
     const chunk = yield* chunkOf(client, readGemini(response, target))
     const { finishReason, grounding, parts = [], usage = null } = chunk ?? {}
-    if (finishReason === undefined) return yield* unusable(parts.length === 0 ? "it has no candidates" : unfinished)
+    if (finishReason === undefined) return yield* parts.length === 0 ? unusable("it has no candidates") : unfinished
     return { content: model(...parts), finishReason, usage, ...(grounding === undefined ? {} : { grounding }) }
   }).pipe(failAfter(client.timeouts.generate))
 
@@ -145,10 +143,7 @@ const countTokens = Effect.fnUntraced(
         config: { abortSignal, httpOptions: { extraBody: { contents: own } } }
       })
     )
-    const { totalTokens } = yield* readCountResponse(response).pipe(
-      Effect.mapError((error) => unusable(hideKey(client)(error.message)))
-    )
-    return totalTokens
+    return naturalAt(response, "totalTokens") ?? (yield* unusable("it contains no token count"))
   },
   (count, { timeouts }) => failAfter(timeouts.countTokens)(count)
 )

@@ -1,10 +1,11 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
-import { chatBody, wantsReasoning } from "../../domain/wire/chat/Request.ts"
+import { chatBody } from "../../domain/wire/chat/Request.ts"
+import { type LearnedForm, learnedFrom, nothingLearned, withLearned } from "../../domain/wire/OpenAiRequest.ts"
 import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
-import { type Model, type ModelRequest } from "../../services/model/Model.ts"
+import { type Model, type ModelChunk, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { chunks, modelOf } from "./AnswerChunks.ts"
@@ -28,30 +29,33 @@ const defaultBaseUrl = "https://api.openai.com/v1"
 interface Server extends Provider {
   readonly api: "chat" | "responses"
   readonly isOpenAi: boolean
-  /** The models that refused calls of other models, which have no reasoning. */
-  readonly needReasoning: Set<string>
+  /** What it refused in requests, by model. */
+  readonly learned: Map<string, LearnedForm>
 }
 
 const stream = (server: Server, request: ModelRequest) =>
   Effect.map(opened(server, request), ({ names: tools, request }) => {
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
-    if (server.api === "responses") {
-      const answer = events(server, "responses", responsesBody(request, tools))
-      return chunks(server, answer, () => responsesAnswerReader(reading))
-    }
-    const { needReasoning } = server
-    let hasReasoning = false
-    const asked = Stream.suspend(() => {
-      hasReasoning = needReasoning.has(request.model)
-      const body = chatBody(request, tools, server.isOpenAi, hasReasoning)
-      return chunks(server, events(server, "chat/completions", body), () => chatAnswerReader(reading))
+    const { learned } = server
+    const isChat = server.api === "chat"
+    const path = isChat ? "chat/completions" : "responses"
+    const makeReader = () => (isChat ? chatAnswerReader(reading) : responsesAnswerReader(reading))
+    const ask: Stream.Stream<ModelChunk, ModelError> = Stream.suspend(() => {
+      const known = learned.get(request.model) ?? nothingLearned
+      const own = isChat
+        ? chatBody(request, tools, server.isOpenAi, known.needsReasoning)
+        : responsesBody(request, tools)
+      const body = withLearned(own, known)
+      return Stream.catch(chunks(server, events(server, path, body), makeReader), (error) => {
+        const { reason } = error
+        const isForm = reason._tag === "InvalidRequestError" && reason.refused === undefined
+        const more = isForm ? learnedFrom(known, reason.detail, body) : undefined
+        if (more === undefined) return Stream.fail(error)
+        learned.set(request.model, more)
+        return ask
+      })
     })
-    return Stream.catch(asked, (error) => {
-      if (error.reason._tag !== "InvalidRequestError" || hasReasoning || !wantsReasoning(error.message))
-        return Stream.fail(error)
-      needReasoning.add(request.model)
-      return asked
-    })
+    return ask
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {
@@ -61,7 +65,7 @@ const make = (options: Options, send: Send): Model["Service"] => {
     ...provider,
     names,
     isOpenAi,
-    needReasoning: new Set(),
+    learned: new Map(),
     api: options.api ?? (isOpenAi ? "responses" : "chat"),
     // A local server may need no key.
     needsKey: isOpenAi,

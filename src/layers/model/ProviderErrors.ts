@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import { excessOf, type ProviderFault, refusedIn } from "../../domain/wire/ProviderFault.ts"
+import { excessOf, type ProviderFault, refusedIn, refusedTool } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -111,7 +111,9 @@ export const reasonOfStatus = (
   if (policy !== undefined) return new ContentPolicyError({ finishReason: clip(policy) })
   if (isUnreadable.test(kind)) return new InvalidResponseError({ detail })
   const refused = refusedIn(status, fault)
-  if (refused !== undefined) return new InvalidRequestError({ detail, refused })
+  const tool = refusedTool(status, fault)
+  if (refused !== undefined)
+    return new InvalidRequestError({ detail, refused, ...(tool === undefined ? {} : { tool }) })
   if (status === 402 || isQuota(status, fault))
     return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
@@ -127,6 +129,10 @@ const statusOfKind = (kind: string): number => {
   if (/authentication|invalid_api_key/.test(kind)) return 401
   if (/permission/.test(kind)) return 403
   if (/billing/.test(kind)) return 402
+  // MiniMax's.
+  if (/^(?:1004|2049)$/.test(kind)) return 401
+  if (/^1002$/.test(kind)) return 429
+  if (/^2013$/.test(kind)) return 400
   if (/context|invalid_request|invalid_prompt|content_|not_found/.test(kind)) return 400
   return 500
 }

@@ -3,7 +3,7 @@ import * as Sse from "effect/encoding/Sse"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
 import { maxAnswerParts } from "../../domain/wire/AnswerReader.ts"
 import { faultOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
-import { isEndMark } from "../../domain/wire/SseEvents.ts"
+import { endMark, isEndMark } from "../../domain/wire/SseEvents.ts"
 import { AnswerTooLargeError, InvalidRequestError, type ModelError, TimeoutError } from "../../services/model/Model.ts"
 import type { ProviderRequest, Reply } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
@@ -136,7 +136,7 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
 
 const isBytes = (body: object): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
 
-/** Asks for server-sent events, each with JSON. `body` is a value, or its bytes. The socket closes with the stream's scope. */
+/** Asks for server-sent events, each with JSON, or `endMark` where the server marks their end. `body` is a value, or its bytes. The socket closes with the stream's scope. */
 export const events = (
   provider: Provider,
   path: string,
@@ -150,7 +150,8 @@ export const events = (
     const next = Effect.fnUntraced(function* (opening: typeof start) {
       const read = yield* opening
       const data = yield* read
-      if (data === undefined || isEndMark(data)) return undefined
+      if (data === undefined) return undefined
+      if (isEndMark(data)) return [endMark, Effect.succeed(Effect.undefined)] as const
       const event = parseJson(data)
       if (Result.isSuccess(event)) return [event.success, Effect.succeed(read)] as const
       const { _tag, message } = event.failure

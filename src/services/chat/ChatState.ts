@@ -96,6 +96,8 @@ export interface RequestState {
   images: { readonly view: ViewChain; readonly model: string; readonly count: number } | undefined
   /** Whether the provider refused signatures of earlier answers, which are left out since. */
   isUnsigned: boolean
+  /** The tools whose declaration the provider refused, which are left out since. */
+  readonly refusedTools: Set<string>
   outgoing: Outgoing
   /** Held while `outgoing` follows a view: a reader may look at another view while a turn runs. */
   readonly following: Semaphore.Semaphore
@@ -163,6 +165,7 @@ export const makeState = Effect.fnUntraced(function* (
       isChangedByHooks: false,
       images: undefined,
       isUnsigned: false,
+      refusedTools: new Set(),
       outgoing: new Outgoing(),
       following: yield* Semaphore.make(1)
     },

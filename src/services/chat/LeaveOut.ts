@@ -10,14 +10,17 @@ import {
 } from "../../domain/conversation/LeftOut.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import type { ModelErrorReason } from "../model/Model.ts"
+import type { RefusedContent } from "../../domain/wire/ProviderFault.ts"
+import { toolNames } from "../../domain/wire/ToolDeclarations.ts"
+import { declaredNames, withoutTools } from "../hooks/ModelHooks.ts"
+import type { InvalidRequestError, ModelErrorReason } from "../model/Model.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
 /** Takes out of a conversation what its provider refuses, so that the next request is accepted. It stays in the log, behind its handle. */
 
-const kindOf = (reason: ModelErrorReason): RefusedMedia | "signature" | undefined =>
+const kindOf = (reason: ModelErrorReason): RefusedMedia | RefusedContent | undefined =>
   reason._tag === "RequestBytesError" ? "bytes" : reason._tag === "InvalidRequestError" ? reason.refused : undefined
 
 const whys: Readonly<Record<RefusedMedia, string>> = {
@@ -37,6 +40,26 @@ const noticeOf = (places: ReadonlyArray<MediaPlace>, kind: RefusedMedia, reason:
   const detail = reason._tag === "InvalidRequestError" ? ` (${untrustedLine(reason.detail)})` : ""
   return `${counted(places, kind)} left out of the request, because ${whys[kind]}${detail}${recall}`
 }
+
+/** Leaves out the tool whose declaration was refused: with it, every request is. */
+const leaveOutTool = Effect.fnUntraced(function* (
+  { requests: { refusedTools }, settings }: ChatState,
+  { detail, tool = "" }: InvalidRequestError,
+  emit: Emit
+) {
+  const { tools = [] } = yield* Ref.get(settings)
+  const declared = declaredNames({ tools: withoutTools(tools, refusedTools) })
+  const ownName = toolNames(declared.map((name) => ({ name, parameters: {} }))).own
+  const name = typeof tool === "number" ? declared[tool] : declared.find((each) => each === ownName(tool))
+  if (name === undefined) return false
+  refusedTools.add(name)
+  yield* emit({
+    _tag: "Notice",
+    source: "model",
+    message: `the model's provider does not accept the tool ${name} (${untrustedLine(detail)}); it is left out of requests from here on`
+  })
+  return true
+})
 
 /**
  * Takes out what was refused, and says so. Returns false when there is nothing to take out: then the failure stands. `message`: the parts of the
@@ -62,6 +85,7 @@ export const leaveOut = Effect.fnUntraced(function* (
     })
     return true
   }
+  if (kind === "tool") return reason._tag === "InvalidRequestError" && (yield* leaveOutTool(chat, reason, emit))
   const items = view((yield* Ref.get(chat.session)).conversation)
   const places = leftOut(mediaIn(items, kind), kind, message, round)
   if (places.length === 0) return false

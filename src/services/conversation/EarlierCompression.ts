@@ -7,7 +7,14 @@ import { decode, encode } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { TempStore, type TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
-import { knownConversation, entriesOf, type KnownConversation, withEntries, withPatch } from "./KnownConversation.ts"
+import {
+  knownConversation,
+  entriesOf,
+  type KnownConversation,
+  withEntries,
+  withPatch,
+  uncounted
+} from "./KnownConversation.ts"
 
 /**
  * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
@@ -120,15 +127,15 @@ export const continued = Effect.fnUntraced(function* (
   let known = knownConversation()
   for (const [index, { inserted, messages, range }] of segments.entries()) {
     // What has left is not counted again.
-    const isCounted = index === segments.length - 1
+    const counts = index === segments.length - 1 ? undefined : uncounted
     const shown = view(known.conversation)
     const [from, to] = [shown[0]?.entry.id, shown.at(-1)?.entry.id]
     const summaries = inserted.map((draft): Draft => ({ ...draft, author: "summary" }))
-    const insert = yield* entriesOf(known, summaries, isCounted)
+    const insert = yield* entriesOf(known, summaries, counts)
     if (from !== undefined && to !== undefined) {
       known = withPatch(known, { drop: { from, to }, insert, shorten: [] }, range)
     }
-    known = withEntries(known, yield* entriesOf(known, messages, isCounted))
+    known = withEntries(known, yield* entriesOf(known, messages, counts))
   }
   return { known, texts }
 })

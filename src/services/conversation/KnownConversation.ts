@@ -39,16 +39,21 @@ export const knownConversation = (session: Session = emptySession): KnownConvers
   return { ...session, handles }
 }
 
-/** Makes the entries of messages, in the order of their ids. `isCounted` is false for those that leave the view at once. */
+/** The tokens of the parts of a message, where they are known. */
+type CountsOf = (draft: Draft, index: number) => ReadonlyArray<number> | undefined
+
+/** For messages that leave the view at once. */
+export const uncounted: CountsOf = ({ content }) => content.parts.map(() => 0)
+
+/** Makes the entries of messages, in the order of their ids. */
 export const entriesOf = Effect.fnUntraced(function* (
   { conversation, handles }: KnownConversation,
   drafts: ReadonlyArray<Draft>,
-  isCounted = true
+  countsOf: CountsOf = () => undefined
 ) {
   const made: Array<Entry> = []
-  for (const draft of drafts) {
-    const counted = isCounted ? undefined : draft.content.parts.map(() => 0)
-    made.push(yield* makeEntry(draft, entryId(conversation.next + made.length), handles, counted))
+  for (const [index, draft] of drafts.entries()) {
+    made.push(yield* makeEntry(draft, entryId(conversation.next + index), handles, countsOf(draft, index)))
   }
   return made
 })

@@ -20,6 +20,7 @@ import { writtenContent } from "../../domain/conversation/Projection.ts"
 import { toMessage } from "../../domain/effect-ai/PromptContent.ts"
 import { excessOf, refusedIn } from "../../domain/wire/ProviderFault.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
+import { collect, finished } from "../model/CollectedAnswer.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -28,14 +29,14 @@ import {
   InvalidRequestError,
   InvalidResponseError,
   Model,
-  type ModelAnswer,
   type ModelChunk,
   ModelError,
   type ModelErrorReason,
   type ModelRequest,
   NetworkError,
   QuotaExhaustedError,
-  RateLimitError
+  RateLimitError,
+  RequestBytesError
 } from "../model/Model.ts"
 import { estimateContents } from "../tokens/Calibrations.ts"
 
@@ -203,6 +204,7 @@ const requestReason = (detail: string): ModelErrorReason => {
   const fault = { kind: "", message: detail }
   const { _tag: excess, ...counts } = excessOf(400, fault) ?? {}
   if (excess === "TooManyTokens") return new ContextLengthError(counts)
+  if (excess === "TooManyBytes") return new RequestBytesError({})
   const refused = refusedIn(400, fault)
   return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
 }
@@ -313,35 +315,10 @@ const toChunk = (part: Response.AnyPart): Effect.Effect<ModelChunk, ModelError> 
 
 const isChunk = (chunk: ModelChunk): boolean => chunk.parts.length > 0 || chunk.finishReason !== undefined
 
-const unfinished = invalid("it ended without a finish reason")
-
-const toAnswer = Effect.fnUntraced(function* (
-  response: ReadonlyArray<Response.AnyPart>
-): Effect.fn.Return<ModelAnswer, ModelError> {
-  const chunks = yield* Effect.forEach(response, toChunk)
-  const last = chunks.find((chunk) => chunk.finishReason !== undefined)
-  if (last?.finishReason === undefined) return yield* unfinished
-  return {
-    content: { role: "model", parts: chunks.flatMap((chunk) => chunk.parts) },
-    finishReason: last.finishReason,
-    usage: last.usage ?? null
-  }
-})
-
-/** The chunks of a stream. Fails at the end if no finish reason came. */
-const finished = <E, R>(chunks: Stream.Stream<ModelChunk, E, R>): Stream.Stream<ModelChunk, E | ModelError, R> =>
-  Stream.suspend(() => {
-    let ended = false
-    return chunks.pipe(
-      Stream.filter(isChunk),
-      Stream.tap((chunk) =>
-        Effect.sync(() => {
-          ended ||= chunk.finishReason !== undefined
-        })
-      ),
-      Stream.concat(Stream.suspend(() => (ended ? Stream.empty : Stream.fail(unfinished))))
-    )
-  })
+const toChunks = <R>(
+  parts: Stream.Stream<Response.AnyPart, AiError.AiError, R>
+): Stream.Stream<ModelChunk, ModelError, R> =>
+  parts.pipe(Stream.mapError(toModelError), Stream.mapEffect(toChunk), Stream.filter(isChunk), finished)
 
 /** The options of a call. Fails for a model other than `model`. */
 const callOptions = Effect.fnUntraced(function* (model: string | undefined, request: ModelRequest) {
@@ -387,13 +364,13 @@ export const layerLanguageModel = (options: {
     Effect.map(LanguageModel.LanguageModel, (language) => ({
       generate: Effect.fn("Model.generate")(function* (request) {
         const opened = yield* callOptions(options.model, request)
-        const response = yield* Effect.mapError(language.generateText(opened), toModelError)
-        return yield* toAnswer(response.content)
+        const { content } = yield* Effect.mapError(language.generateText(opened), toModelError)
+        return yield* collect(toChunks(Stream.fromIterable(content)))
       }),
       stream: (request) =>
-        Effect.map(callOptions(options.model, request), (opened) =>
-          finished(language.streamText(opened).pipe(Stream.mapError(toModelError), Stream.mapEffect(toChunk)))
-        ).pipe(Stream.unwrap),
+        Effect.map(callOptions(options.model, request), (opened) => toChunks(language.streamText(opened))).pipe(
+          Stream.unwrap
+        ),
       countTokens: Effect.fn("Model.countTokens")((request) => estimateContents(request))
     }))
   )

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { isJson, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { referenceMark, referenceOf } from "../../domain/wire/responses/Messages.ts"
+import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
 /**
@@ -37,7 +37,7 @@ const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory
 
 /** Returns a request with the items that it refers to. Undefined when one of them never passed through here. */
 export const withItems = Effect.fnUntraced(function* (memory: ConversationMemory, owner: string, body: RequestBody) {
-  if (body.dialect !== "responses" || !body.text.includes(referenceMark)) return body
+  if (body.dialect !== "responses" || !body.messages.some(mayRefer)) return body
   const messages: Array<string> = []
   for (const message of body.messages) {
     const value = parsedOrUndefined(message)

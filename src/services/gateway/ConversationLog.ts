@@ -6,7 +6,7 @@ import {
   rangeOf,
   writtenMessages
 } from "../../domain/conversation/ArrangedMessages.ts"
-import { type Draft, type Patch, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { type Draft, entries, type Patch, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import type { RelayedMessage } from "../../domain/gateway/CompressedView.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -15,6 +15,7 @@ import { withoutCacheMarks } from "../../domain/wire/anthropic/CacheMarks.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { MessageGroup } from "../../domain/wire/MessageCodec.ts"
 import { knownConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
+import type { CountedText } from "./MessageCounts.ts"
 
 /** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
@@ -30,6 +31,11 @@ export interface ConversationLog extends KnownConversation {
 /** Where the messages of an entry stand among those of the log, and how they were read: counted from the first that was read with them. */
 interface SentGroup extends MessageRange {
   readonly read: MessageGroup
+}
+
+/** A message that is added, with its tokens where they are known. */
+export interface CountedMessage extends RelayedMessage {
+  readonly text?: CountedText
 }
 
 /** A conversation without messages. */
@@ -57,10 +63,16 @@ const withOwnName = (part: Part): Part => {
     : part
 }
 
+/** The tokens of a group's parts, where its messages are counted. Together they may have others than each has alone. */
+const countsOf = ({ content, from, to }: MessageGroup, messages: ReadonlyArray<CountedMessage>) => {
+  const counts = messages.slice(from, to).flatMap(({ text }) => text?.count.parts ?? [])
+  return counts.length === content.parts.length ? counts : undefined
+}
+
 /** Adds messages. */
 export const withMessages = Effect.fnUntraced(function* (
   log: ConversationLog,
-  messages: ReadonlyArray<RelayedMessage>
+  messages: ReadonlyArray<CountedMessage>
 ) {
   const added = messages.map(({ json }) => json)
   const start = log.messages.length
@@ -72,11 +84,22 @@ export const withMessages = Effect.fnUntraced(function* (
     origin: { line: log.groups.length + index + 1, ids: [] }
   }))
   return {
-    ...withEntries(log, yield* entriesOf(log, drafts)),
+    ...withEntries(log, yield* entriesOf(log, drafts, (_, at) => groups[at] && countsOf(groups[at].read, messages))),
     messages: [...log.messages, ...added],
     groups: [...log.groups, ...groups]
   }
 })
+
+/** A log without the messages from a place on, where no group is open. `base` is the log to which the others were added. */
+export const logUpTo = (base: ConversationLog, whole: ConversationLog, end: number): ConversationLog => {
+  const groups = whole.groups.filter(({ to }) => to <= end)
+  const added = entries(whole.conversation).slice(entries(base.conversation).length)
+  return {
+    ...withEntries(base, added.slice(0, groups.length - base.groups.length)),
+    messages: whole.messages.slice(0, end),
+    groups
+  }
+}
 
 /** Returns the number of messages up to the last that a patch changes. */
 export const changedEnd = ({ conversation, groups }: ConversationLog, patch: Patch): number => {

@@ -13,6 +13,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { type ConversationLog, emptyLog, withMessages } from "./ConversationLog.ts"
 import type { GatewayError, Preparable } from "./GatewayPlan.ts"
 import { GatewayStore } from "./GatewayStore.ts"
+import { MessageCounts } from "./MessageCounts.ts"
 
 /** Conversations, views and items in memory. */
 const maxLogs = 12
@@ -39,6 +40,7 @@ type SentConversation = Pick<Preparable, "body" | "names" | "owner">
 /** The views and hidden exchanges of conversations: a store, with the newest of its content in memory. */
 export interface ConversationMemory {
   readonly store: GatewayStore["Service"]
+  readonly counts: MessageCounts
   readonly owners: Map<string, OwnerNames>
   readonly views: BoundedMap<string, CompressedView>
   readonly logs: BoundedMap<string, ConversationLog>
@@ -113,15 +115,20 @@ const hiddenBetween = Effect.fnUntraced(function* (
   return exchanges
 })
 
-/** The messages to send for those of a client from `from` up to `to`, with the exchanges that the client did not see. */
+/** The messages to send for those of a client from `from` up to `to`, with the exchanges that the client did not see. Each is counted once, under its name. */
 export const messagesBetween = Effect.fnUntraced(function* (
   memory: ConversationMemory,
   conversation: SentConversation,
   from: number,
   to = conversation.body.messages.length
 ) {
-  const { dialect, messages } = conversation.body
-  return sentMessages(dialect, messages.slice(0, to), from, yield* hiddenBetween(memory, conversation, from, to))
+  const { body, names } = conversation
+  const { dialect, messages } = body
+  const sent = sentMessages(dialect, messages.slice(0, to), from, yield* hiddenBetween(memory, conversation, from, to))
+  return sent.map(({ isEnd, json, upTo }) => {
+    const name = json === messages[upTo - 1] ? names[upTo] : undefined
+    return { isEnd, json, upTo, text: memory.counts.message(dialect, json, name) }
+  })
 })
 
 /** The log of a conversation up to a view, from memory or made from the client's messages. */
@@ -177,6 +184,7 @@ export const addHidden = Effect.fnUntraced(function* (
 /** Opens the memory over the store of the context. */
 export const makeConversationMemory = Effect.map(GatewayStore, (store): ConversationMemory => ({
   store,
+  counts: new MessageCounts(store.hash),
   owners: new Map(),
   views: new BoundedMap(maxViews),
   logs: new BoundedMap(maxLogs),

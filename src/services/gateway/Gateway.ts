@@ -12,7 +12,7 @@ import { keepItems } from "./AnsweredItems.ts"
 import { addHidden, makeConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, SentView } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
-import { MessageCounts, type RequestTokens } from "./MessageCounts.ts"
+import type { RequestTokens } from "./MessageCounts.ts"
 import { recall } from "./RecallAnswers.ts"
 import { plan, planningWith } from "./RequestPlanning.ts"
 import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
@@ -60,9 +60,9 @@ export class Gateway extends Context.Service<
 
 const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
-  const counts = new MessageCounts(memory.store.hash)
+  const { counts } = memory
   const prepared = yield* makeSnapshotPreparation(options, memory)
-  const planning = planningWith({ options, memory, counts, prepared })
+  const planning = planningWith({ options, memory, prepared })
   const within = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
   return {
     plan: (request) => within(plan(planning, request)),

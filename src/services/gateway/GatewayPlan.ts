@@ -1,5 +1,5 @@
 import type { Effect } from "effect"
-import type { CompressedView, RelayedMessage } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
 import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
@@ -7,6 +7,7 @@ import type { Route } from "../../domain/gateway/Route.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
+import type { CountedMessage } from "./ConversationLog.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
 import type { RequestTokens } from "./MessageCounts.ts"
 
@@ -45,7 +46,7 @@ export interface Preparable {
   /** What is sent in place of its longest beginning that was compressed before. */
   readonly view: CompressedView | undefined
   /** The messages after the view. */
-  readonly rest: ReadonlyArray<RelayedMessage>
+  readonly rest: ReadonlyArray<CountedMessage>
   readonly declaration: RecallDeclaration | undefined
   /** Tokens besides the messages. */
   readonly overhead: RequestTokens

@@ -33,12 +33,14 @@ const nothingLearned: Learned = { calibration: Calibration.uncalibrated, isRepor
 /** The estimated tokens of a text. */
 interface Count {
   readonly tokens: number
+  /** Those of each of its parts. */
+  readonly parts: ReadonlyArray<number>
   /** The same by class. Undefined until it is needed: it takes three times as long. */
   features?: Features
 }
 
 /** A text of a request, with what is known of its tokens. */
-interface CountedText {
+export interface CountedText {
   readonly count: Count
   /** Tokens in addition to its parts. */
   readonly frame: number
@@ -133,8 +135,8 @@ export class MessageCounts {
   private counted(key: string, frame: number, parts: () => ReadonlyArray<Part>): CountedText {
     const held = this.counts.get(key)
     if (held !== undefined) return { count: held, frame, parts }
-    const tokens = parts().reduce((sum, part) => sum + Work.runSync(partTokens(part)), frame)
-    const count: Count = { tokens }
+    const ofParts = parts().map((part) => Work.runSync(partTokens(part)))
+    const count: Count = { tokens: ofParts.reduce((sum, tokens) => sum + tokens, frame), parts: ofParts }
     this.counts.set(key, count)
     return { count, frame, parts }
   }

@@ -1,6 +1,6 @@
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
-import type { CompressedView, RelayedMessage } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import { dueFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
@@ -18,10 +18,11 @@ import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { withItems } from "./AnsweredItems.ts"
+import type { CountedMessage } from "./ConversationLog.ts"
 import { addView, type ConversationMemory, deepestView, messagesBetween, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
-import { type MessageCounts, RequestTokens } from "./MessageCounts.ts"
+import { RequestTokens } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
 import { type MadeView, makeView } from "./ViewMaking.ts"
 
@@ -42,7 +43,6 @@ const maxRetryPlaces = 100_000
 export interface Planning {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
-  readonly counts: MessageCounts
   readonly prepared: SnapshotPreparation
   /** Tokens from which a compression that found nothing to do is tried again, by place. */
   readonly retryAt: BoundedMap<string, number>
@@ -63,18 +63,15 @@ const countClientCompaction = Effect.fnUntraced(function* (
   if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
 })
 
-/** Returns the tokens of a request with a view and the messages after it. The client's own were counted under their names. */
+/** Returns the tokens of a request with a view and the messages after it. */
 const tokensWith = (
-  counts: MessageCounts,
-  { body: { dialect, messages }, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
+  { counts }: ConversationMemory,
+  { body: { dialect }, overhead }: Pick<Preparable, "body" | "overhead">,
   view: CompressedView | undefined,
-  rest: ReadonlyArray<RelayedMessage>
+  rest: ReadonlyArray<CountedMessage>
 ): RequestTokens => {
   const ofView = (view?.sent ?? []).map((json) => counts.message(dialect, json))
-  const ofRest = rest.map(({ json, upTo }) =>
-    counts.message(dialect, json, json === messages[upTo - 1] ? names[upTo] : undefined)
-  )
-  return overhead.and([...ofView, ...ofRest])
+  return overhead.and([...ofView, ...rest.flatMap(({ text }) => text ?? [])])
 }
 
 /** Returns what requests are planned with. */
@@ -85,14 +82,10 @@ export const planningWith = (known: Omit<Planning, "checked" | "retryAt">): Plan
 })
 
 /** A compression as it goes out: with the messages after it. */
-const sentWith = Effect.fnUntraced(function* (
-  { counts, memory }: Planning,
-  next: Preparable,
-  made: MadeView | undefined
-) {
+const sentWith = Effect.fnUntraced(function* ({ memory }: Planning, next: Preparable, made: MadeView | undefined) {
   if (made === undefined) return undefined
   const rest = yield* messagesBetween(memory, next, made.view.messages)
-  return { made, rest, tokens: tokensWith(counts, next, made.view, rest) }
+  return { made, rest, tokens: tokensWith(memory, next, made.view, rest) }
 })
 
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
@@ -121,7 +114,8 @@ export const plan = Effect.fn("Gateway.plan")(function* (
   planning: Planning,
   request: GatewayRequest
 ): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
-  const { counts, memory, options } = planning
+  const { memory, options } = planning
+  const { counts } = memory
   const { isTooLong = false, owner, route, text } = request
   const read = text.length < minBytes ? undefined : readBody(route, text)
   const body = read === undefined ? undefined : yield* withItems(memory, owner, read)
@@ -151,7 +145,7 @@ export const plan = Effect.fn("Gateway.plan")(function* (
   const next: Preparable = {
     ...conversation,
     rest: restNow,
-    tokens: tokensWith(counts, conversation, last, restNow)
+    tokens: tokensWith(memory, conversation, last, restNow)
   }
   const tokensNow = next.tokens.total
   const due = isTooLong ? 0 : dueFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))

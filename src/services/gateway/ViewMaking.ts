@@ -4,7 +4,14 @@ import { entries } from "../../domain/conversation/Conversation.ts"
 import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
 import { compress, withPatch } from "../conversation/KnownConversation.ts"
-import { changedEnd, type ConversationLog, isWithinGroup, viewMessages, withMessages } from "./ConversationLog.ts"
+import {
+  changedEnd,
+  type ConversationLog,
+  isWithinGroup,
+  logUpTo,
+  viewMessages,
+  withMessages
+} from "./ConversationLog.ts"
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 
@@ -42,7 +49,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
   // What comes after it stays the client's own.
-  const cut = yield* withMessages(base, rest.slice(0, end - start))
+  const cut = logUpTo(base, whole, end)
   const log = withPatch(cut, patch, dropped)
   const view: CompressedView = {
     version: 1,

@@ -149,7 +149,7 @@ const declaredIn = (tool: Readonly<Record<string, unknown>>): ReadonlyArray<unkn
 }
 
 /** The names of the functions that a request declares. */
-export const declaredNames = ({ tools = [] }: ModelRequest): ReadonlyArray<string> =>
+export const declaredNames = ({ tools = [] }: Pick<ModelRequest, "tools">): ReadonlyArray<string> =>
   tools
     .flatMap(declaredIn)
     .flatMap((one) => (Predicate.isObject(one) && typeof one["name"] === "string" ? [one["name"]] : []))
@@ -169,6 +169,13 @@ const selected = (
     const others = Object.keys(rest).length > 0
     return kept.length > 0 ? [{ ...rest, functionDeclarations: kept }] : others ? [rest] : []
   })
+
+/** The declarations of tools without these. */
+export const withoutTools = (
+  tools: NonNullable<ModelRequest["tools"]>,
+  names: ReadonlySet<string>
+): NonNullable<ModelRequest["tools"]> =>
+  names.size === 0 ? tools : selected(tools, new Set(declaredNames({ tools }).filter((name) => !names.has(name))))
 
 /** The text of a hook's answer: `text`, or the texts of the first candidate. */
 const answerIn = (specific: Readonly<Record<string, unknown>>): string | undefined => {

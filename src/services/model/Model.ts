@@ -79,7 +79,9 @@ export class ContentPolicyError extends Schema.TaggedError<ContentPolicyError>()
 export class InvalidRequestError extends Schema.TaggedError<InvalidRequestError>()("InvalidRequestError", {
   detail: Schema.String,
   /** The content that was refused, where the provider names it: without it, the request is accepted. */
-  refused: Schema.optionalKey(Schema.Literals(["image", "file", "signature"]))
+  refused: Schema.optionalKey(Schema.Literals(["image", "file", "signature", "tool"])),
+  /** The tool whose declaration was refused: its place among those of the request, or its name there. */
+  tool: Schema.optionalKey(Schema.Union([Schema.Natural, Schema.String]))
 }) {
   override get message() {
     return `the model does not accept the request: ${this.detail}`

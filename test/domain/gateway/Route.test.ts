@@ -198,11 +198,21 @@ describe("the body of a request", () => {
     `[1]`,
     ``,
     `{"messages":[{}],"previous_response_id":"r"}`,
+    `{"messages":[{}],"context_management":{"edits":[{"type":"compact_20260112"}]}}`,
+    `{"messages":[{}],"context_management":[{"type":"compaction","compact_threshold":9}]}`,
     `{"messages":["unended}]}`
   ])("is not read: %s", (text) => {
     assert.isUndefined(readBody(anthropic, text))
   })
 })
+
+it.each([`{"edits":[{"type":"clear_thinking_20251015"}]}`, "null", "{}", "[]"])(
+  "a request whose provider compacts nothing is read: %s",
+  (management) => {
+    const anthropic = at("/v1/messages", "POST")
+    assert.isDefined(anthropic && readBody(anthropic, `{"messages":[{}],"context_management":${management}}`))
+  }
+)
 
 describe("a request with the operator's key", () => {
   it.each([

@@ -26,8 +26,16 @@ describe("imports of a text", () => {
     ["inline code", "`@a.md` @b.md `x @c.md y`", ["b.md"]],
     ["runs of the same length delimit, others do not", "`` @a.md ` @b.md `` @c.md", ["c.md"]],
     ["fenced code", "```\n@a.md\n```\n@b.md\n````md\n```\n@c.md\n````", ["b.md"]],
-    ["code fenced with tildes", "~~~sh\n@a.md\n`\n~~~\n@b.md ~~~ @c.md ~~~\n~~~ @d.md", ["b.md", "c.md", "d.md"]],
-    ["a run that nothing closes is text", "` @a.md\n``` @b.md", ["a.md", "b.md"]],
+    ["code fenced with tildes", "~~~sh\n@a.md\n`\n~~~\n@b.md ~~~ @c.md ~~~\n~~~ @d.md\n@e.md", ["b.md", "c.md"]],
+    ["a longer fence closes code, a line with words does not", "```\n@a.md\n``` x\n@b.md\n````\n@c.md", ["c.md"]],
+    ["a fence in a quote or an item of a list", "- ```js\n  @a.md\n  ```\n> ~~~\n> @b.md\n> ~~~\n@c.md", ["c.md"]],
+    ["a fence that nothing closes goes to the end", "@a.md\n```\n@b.md\n\n@c.md", ["a.md"]],
+    [
+      "a run that nothing closes in its paragraph is text",
+      "don`t @a.md\n\nit`s @b.md `` @c.md",
+      ["a.md", "b.md", "c.md"]
+    ],
+    ["a run before a fence does not end in it", "a ` b\n```\n`\n@a.md\n```\n@b.md", ["b.md"]],
     [
       "indented code, but no item of a list",
       "x\n\n    @a.md\n\n\t@b.md\ny\n    @c.md\n- z\n\n    @d.md\n\nx\n\n    @e.md",
@@ -47,7 +55,7 @@ describe("imports of a text", () => {
   })
 
   it("may end before the punctuation of a sentence", () => {
-    const text = "See @a.md). @b, @c.d"
+    const text = "See @a.md). @b, @c.d @e.md。"
     assert.deepStrictEqual(
       importTokens(text).map((token) => {
         const { end, path, start } = withoutPunctuation(token)
@@ -56,7 +64,8 @@ describe("imports of a text", () => {
       [
         ["a.md", "@a.md"],
         ["b", "@b"],
-        ["c.d", "@c.d"]
+        ["c.d", "@c.d"],
+        ["e.md", "@e.md"]
       ]
     )
   })

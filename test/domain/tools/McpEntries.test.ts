@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import type { Json } from "../../../src/domain/text/JsonObject.ts"
 import { usableBlocks, usableTools } from "../../../src/domain/tools/McpEntries.ts"
 
 const look = { name: "look", description: "Looks.", inputSchema: { type: "object", properties: {} } }
@@ -57,3 +58,12 @@ it("null stands for what is not there", () => {
   const structuredContent = { a: 1 }
   assert.deepStrictEqual(usableBlocks({ content: null, structuredContent }), { content: [], structuredContent })
 })
+
+it.each(["aGVsbG8=", "aGVsbG8", "data:image/png;base64,aGVsbG8=", "aGVs\nbG8=\n"])(
+  "the data of an image may be written as %j",
+  (data) => {
+    const block = { type: "image", mimeType: "image/png" }
+    const { content } = usableBlocks({ content: [{ ...block, data }] }) as { readonly content: ReadonlyArray<Json> }
+    assert.strictEqual(String(content[0]?.["data"]).replaceAll(/\s/g, ""), "aGVsbG8=")
+  }
+)

@@ -1,5 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { excessOf, faultOf, type RefusedContent, refusedIn } from "../../../src/domain/wire/ProviderFault.ts"
+import {
+  excessOf,
+  faultOf,
+  type RefusedContent,
+  refusedIn,
+  refusedTool
+} from "../../../src/domain/wire/ProviderFault.ts"
 import { corpus } from "../../support/corpus.ts"
 
 /** What providers answer to a request that they refuse. The bodies follow what bug reports and manuals quote of each server. */
@@ -32,12 +38,25 @@ describe("a request with too many bytes", () => {
       400,
       `{"error":{"message":"Invalid 'input[3].content': string too long.","code":"string_above_max_length"}}`
     ],
-    ["Gemini", 400, `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes."}}`]
+    ["Gemini", 400, `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes."}}`],
+    ["Bedrock", 400, `{"message":"Input is too large. Maximum size is 20 MB"}`],
+    ["a gateway of AWS", 400, `{"message":"Request body size exceeds the limit of 10485760 bytes"}`]
   ])("%s, HTTP %s", (_, status, body) =>
     assert.deepStrictEqual(excessOf(status, faultOf(body)), { _tag: "TooManyBytes" })
   )
   it("is none where the server fails", () =>
     assert.isUndefined(excessOf(500, faultOf(`{"error":{"type":"request_too_large"}}`))))
+})
+
+it.each([
+  ["tools.7.custom.input_schema.properties: Property keys should match pattern", 7],
+  ["Invalid 'tools[2].function.description': string too long.", 2],
+  ["* GenerateContentRequest.tools[0].function_declarations[5].parameters: missing field", 5],
+  ["Invalid schema for function 'create': 'x' is not a 'regex'.", "create"],
+  ["messages[3].tool_calls[0].id: too long", undefined]
+])("the tool that is refused is named by its place or its name: %s", (message, tool) => {
+  assert.strictEqual(refusedTool(400, { message, kind: "" }), tool)
+  assert.isUndefined(refusedTool(500, { message, kind: "" }))
 })
 
 describe("a text too long for its field", () => {

@@ -9,6 +9,7 @@ import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
+import { learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/OpenAiRequest.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { codecs, type DialectCodec, signatureOf as signed } from "../../support/GatewayDialects.ts"
@@ -631,6 +632,91 @@ describe("requests", () => {
     assert.strictEqual(idTo("litellm.local:4000"), id)
     assert.strictEqual(idTo("api.openai.com"), "call_1")
     assert.strictEqual(idTo("mine.openai.azure.com"), "call_1")
+  })
+
+  it.each([
+    ["openrouter.ai", "anthropic/claude-opus-4.5", "call_1"],
+    ["api.githubcopilot.com", "gpt-5-mini", "functions.look:0"],
+    ["openrouter.ai", "moonshotai/kimi-k2", "functions.look:0"],
+    ["bedrock.local", "us.anthropic.claude-sonnet-4-5-v1:0", "call_1"],
+    ["vllm.local", "openai/gpt-oss-120b", "functions.look:0"]
+  ])("an id that another model made is what the model behind a relay takes: %s, %s", (host, model, expected) => {
+    const id = "functions.look:0"
+    const contents = [
+      user(text("q")),
+      { role: "model" as const, parts: [call("look", {}, id)] },
+      user(response("look", { output: "r" }, id))
+    ]
+    const { messages } = chatBody({ model, server: host, contents, tools: [] }, names, false)
+    assert.strictEqual(Items(messages)[2]?.["tool_call_id"], expected)
+  })
+
+  it.each([["seen"], [["seen"]], [null]])("a response is an object for the Gemini API: %j", (given) => {
+    const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
+    const [part] = geminiContent(user(response("look", given, "c")), target).parts
+    assert.deepStrictEqual(part?.functionResponse, { id: "c", name: "look", response: { output: given ?? "" } })
+  })
+
+  it.each([
+    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }],
+    ["`max_tokens` must be less than or equal to `8192`", { max_tokens: undefined }],
+    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }],
+    [
+      `[{"type":"extra_forbidden","loc":["body","temperature"],"msg":"Extra inputs are not permitted"}]`,
+      { temperature: undefined }
+    ],
+    ["tool_choice 'required' is incompatible with thinking enabled", { tool_choice: undefined }],
+    ["invalid temperature: only 1 is allowed for this model", { temperature: undefined }],
+    ["The temperature of the room is unknown", undefined],
+    ["top_k is not supported", undefined],
+    ["no such model", undefined]
+  ])("what a refusal tells of parameters: %s", (detail, parameters) => {
+    const body = { stream_options: {}, max_tokens: 9, temperature: 0, tool_choice: "required" }
+    const learned = learnedFrom(nothingLearned, detail, body)
+    assert.deepStrictEqual(learned && Object.fromEntries(learned.parameters), parameters)
+    if (learned !== undefined) assert.isUndefined(learnedFrom(learned, detail, withLearned({}, learned)))
+  })
+
+  it.each([
+    ["iVBORw0KGgoAAAA=", "image/jpeg", "image/png"],
+    ["/9j/4AAQ", "image/png", "image/jpeg"],
+    ["R0lGODdh", "image/*", "image/gif"],
+    ["UklGRiQA", "image/png", "image/webp"],
+    ["aGVsbG8=", "image/jpg", "image/jpeg"],
+    ["aGVsbG8=", "image/PNG", "image/png"],
+    ["UklGRiQA", "audio/wav", "audio/wav"]
+  ])("an image has the type that its bytes say: %s as %s", (data, mimeType, type) => {
+    const contents = [user({ inlineData: { mimeType, data } })]
+    const sent = [
+      anthropic(contents),
+      chat(contents),
+      responses(contents),
+      geminiContent(contents[0] ?? user(), { dialect: "gemini", server, model: "gemini-3-pro" })
+    ].map((body) => JSON.stringify(body))
+    for (const body of sent) assert.include(body, type)
+    if (type !== mimeType) for (const body of sent) assert.notInclude(body, `"${mimeType}`)
+  })
+
+  it.each([{ output: "a\nb" }, { content: "a\nb" }, { result: "a\nb" }, { response: "a\nb" }, "a\nb"])(
+    "a response of one text is that text, however it is wrapped: %j",
+    (given) => {
+      const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
+      assert.deepInclude(Messages(anthropic(contents)["messages"]).at(-1)?.content[0], { content: "a\nb" })
+      assert.deepInclude(Items(chat(contents)["messages"]).at(-1), { content: "a\nb" })
+    }
+  )
+
+  it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
+    const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
+    const failed = { id: "c", name: "shot", response: { error: "no" } }
+    const blockOf = (parts: ReadonlyArray<Part>) =>
+      Messages(
+        anthropic([user(text("q")), model(call("shot", {}, "c")), user({ functionResponse: { ...failed, parts } })])[
+          "messages"
+        ]
+      ).at(-1)?.content[0]
+    assert.notProperty(blockOf([image]), "is_error")
+    assert.deepInclude(blockOf([]), { is_error: true })
   })
 
   it("media within a result follows it where a result is a text", () => {

@@ -3,7 +3,8 @@ import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import { maxDepth } from "../../../src/domain/text/JsonText.ts"
 import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { addedCounts, usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
+import { anthropicAnswerReader, usage as anthropicUsage } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
@@ -172,7 +173,14 @@ it("an answer of the Responses API that failed is a fault, whichever event ends 
 
 it("what a client of the Responses API answers is a call, and nothing else", () => {
   const callOf = (type: string) => answerForm.callOf({ type, call_id: "c" })?.id
-  const client = ["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"]
+  const client = [
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "computer_call",
+    "shell_call",
+    "apply_patch_call"
+  ]
   assert.deepStrictEqual([...client, "web_search_call", "message"].map(callOf), [
     ...client.map(() => "c"),
     undefined,
@@ -340,6 +348,52 @@ describe("what servers send that keep to a dialect loosely", () => {
         ended
       ],
       [look, list]
+    ],
+    [
+      "one call in the first form of the dialect, in pieces",
+      chat,
+      [
+        delta({ content: null, function_call: { name: "look", arguments: "" } }),
+        delta({ function_call: { arguments: args.slice(0, 5) } }),
+        delta({ function_call: { arguments: args.slice(5) } }),
+        delta({}, "function_call")
+      ],
+      [{ functionCall: { name: "look", args: { path: "a.ts" } } }]
+    ],
+    [
+      "a text and calls as two choices of one answer",
+      chat,
+      [
+        {
+          choices: [
+            { message: { role: "assistant", content: "It is so." }, finish_reason: "tool_calls" },
+            {
+              message: {
+                role: "assistant",
+                tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: args } }]
+              },
+              finish_reason: "tool_calls"
+            }
+          ]
+        }
+      ],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "calls in pieces of another choice",
+      chat,
+      [
+        { choices: [{ index: 0, delta: { content: "It is " } }] },
+        {
+          choices: [
+            { index: 0, delta: { content: "so." } },
+            { index: 1, delta: { tool_calls: [{ index: 0, id: "c1", function: { name: "look", arguments: "" } }] } }
+          ]
+        },
+        { choices: [{ index: 1, delta: { tool_calls: [{ index: 0, function: { arguments: args } }] } }] },
+        delta({}, "tool_calls")
+      ],
+      [{ text: "It is so." }, look]
     ],
     [
       "images beside the text",
@@ -555,6 +609,21 @@ describe("what servers send that keep to a dialect loosely", () => {
     ],
     ["a server that has a total alone", { total_tokens: 700 }, undefined],
     [
+      "servers that write numbers as texts, or other names",
+      {
+        prompt_tokens: "2000",
+        completion_tokens: "60",
+        prompt_token_details: { cached_tokens: "100" },
+        completion_token_details: { reasoning_tokens: 20 }
+      },
+      { prompt: 2_000, answer: 40, thoughts: 20, cached: 100 }
+    ],
+    [
+      "SGLang, whose thoughts have no details",
+      { prompt_tokens: 10, completion_tokens: 60, total_tokens: 70, reasoning_tokens: 20 },
+      { prompt: 10, answer: 40, thoughts: 20, cached: 0 }
+    ],
+    [
       "OpenRouter, what was written to a cache",
       {
         prompt_tokens: 2_000,
@@ -568,12 +637,59 @@ describe("what servers send that keep to a dialect loosely", () => {
     assert.deepStrictEqual(read(chat(), [{ choices: [{ delta: {}, finish_reason: "stop" }], usage }]).usage, expected)
   })
 
+  it.each([
+    ["<think>hm</think>It is so.", "hm", "It is so."],
+    ["\n<think>\nhm\n</think>\n\nIt is so.\n", "\nhm\n", "It is so.\n"],
+    ["<think></think> It is so.", "", "It is so."],
+    // Broken off at the output limit.
+    ["<think>hm</thi", "hm</thi", ""],
+    ["<thi", "", "<thi"],
+    ["\n <thing>", "", "\n <thing>"],
+    ["Write <think>hm</think> first.", "", "Write <think>hm</think> first."],
+    ["<think>a < b</think>a </think> b", "a < b", "a </think> b"]
+  ])("a thought is one where a text begins with it, however it is cut: %j", (said, thought, words) => {
+    for (const pieces of [[said], ...cuts(said)]) {
+      const events = [...pieces.map((content) => delta({ content })), delta({}, "stop")]
+      assert.deepStrictEqual(read(chat(), events).parts, [{ text: thought, thought: true }, { text: words }])
+    }
+  })
+
+  it.each<readonly [events: ReadonlyArray<object>, isMarked: boolean, reason: string | undefined]>([
+    [[delta({ content: "It is so." })], true, "STOP"],
+    [[delta({ content: "It is so." })], false, undefined],
+    [[delta({ content: "It is" }, "length")], true, "MAX_TOKENS"],
+    [[called({ index: 0, id: "c1", function: { name: "look", arguments: args } })], true, "STOP"],
+    [[called({ index: 0, id: "c1", function: { name: "look", arguments: `{"p` } })], true, "MALFORMED_FUNCTION_CALL"],
+    [[], true, undefined],
+    [[{ choices: [] }], true, undefined],
+    [[{ choices: [{ message: { content: "It is so." } }] }], false, "STOP"]
+  ])("an answer without a reason ends where its server says so: %j, %s", (events, isMarked, reason) => {
+    const reader = chat()
+    for (const event of events) Result.getOrThrow(reader.read(event))
+    assert.strictEqual(reader.end(isMarked)?.finishReason, reason)
+  })
+
   it("counts at the end that are zero leave those of the beginning", () => {
     const { usage } = read(anthropic(), [
       { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
       { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { input_tokens: 0, output_tokens: 7 } }
     ])
     assert.deepStrictEqual(usage, { prompt: 10, answer: 7, thoughts: 0, cached: 0 })
+  })
+
+  it("what a server compacted before its answer is counted, in each round", () => {
+    const iterations = [
+      { type: "compaction", input_tokens: 180, output_tokens: 35 },
+      { type: "message", input_tokens: 23, output_tokens: 10, cache_read_input_tokens: 5 }
+    ]
+    const counts = { input_tokens: 23, output_tokens: 10, cache_read_input_tokens: 5, iterations }
+    const { usage } = read(anthropic(), [
+      { type: "message_start", message: { usage: { input_tokens: 23, output_tokens: 1 } } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: counts }
+    ])
+    assert.deepStrictEqual(usage, { prompt: 208, answer: 45, thoughts: 0, cached: 5 })
+    const both = usageOf(anthropicUsage, addedCounts(counts, counts))
+    assert.deepStrictEqual(both, { prompt: 416, answer: 90, thoughts: 0, cached: 10 })
   })
 
   it.each([

@@ -429,3 +429,54 @@ it.each([
   const written = wire[dialect].relay.results([call], [{ text: "no such handle", media: [], isError: true }])
   assert.include(written.join(), JSON.stringify(result))
 })
+
+describe("an answer of Chat Completions", () => {
+  const { relay } = wire.chat
+  const call = { id: "r1", type: "function", function: { name: tool, arguments: '{"grep":"x"}' } }
+
+  it("that is split over choices has its calls, and goes on as one", () => {
+    const choices = [
+      { index: 0, message: { role: "assistant", content: "I look." }, finish_reason: "tool_calls" },
+      { index: 1, message: { role: "assistant", content: null, tool_calls: [call] }, finish_reason: "tool_calls" }
+    ]
+    const whole = relay.whole(tool).push(JSON.stringify({ choices }))
+    const stream = relay.stream(tool)
+    for (const { message, ...choice } of choices)
+      stream.push({ raw: "", name: "", data: JSON.stringify({ choices: [{ ...choice, delta: message }] }) })
+    for (const read of [whole, stream.read()]) {
+      assert.deepStrictEqual(
+        read?.calls.map(({ args }) => args),
+        [{ grep: "x" }]
+      )
+      assert.deepStrictEqual(plain(read?.sent ?? []), [{ role: "assistant", content: "I look.", tool_calls: [call] }])
+    }
+  })
+
+  it("that begins with its thought goes back without it, and the client gets it", () => {
+    const content = "<think>hm</think>\n\nI look."
+    const body = JSON.stringify({ choices: [{ message: { role: "assistant", content, tool_calls: [call] } }] })
+    const read = relay.whole(tool).push(body)
+    assert.deepStrictEqual(plain(read?.sent ?? []), [{ role: "assistant", content: "I look.", tool_calls: [call] }])
+    assert.deepStrictEqual(read?.visible, [{ kind: "text", text: content }])
+  })
+
+  it.each([
+    [
+      "a call in the first form",
+      [{ function_call: { name: "look", arguments: "" } }, { function_call: { arguments: "{}" } }]
+    ],
+    ["a thought in its text", [{ content: "<think>a</th" }, { content: "ink>b" }]]
+  ])("with %s reaches the client as it came", (_, deltas) => {
+    const events = [...deltas, {}].map((delta, at) => {
+      const finish_reason = at === deltas.length ? "stop" : null
+      return sseText({ name: "" }, { id: "x", choices: [{ index: 0, delta, finish_reason }] })
+    })
+    const stream = relay.stream(tool)
+    const splitter = new SseSplitter()
+    const passed = [...events, "data: [DONE]\n\n"]
+      .flatMap((text) => splitter.push(text))
+      .map(stream.push)
+      .join("")
+    assert.strictEqual(passed + stream.finish("as sent"), `${events.join("")}data: [DONE]\n\n`)
+  })
+})

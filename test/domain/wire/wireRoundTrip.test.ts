@@ -193,4 +193,43 @@ describe("messages that clients write in another form", () => {
       }
     ])
   })
+
+  it("answers of Chat Completions have the calls of its first form, and may begin with their thought", () => {
+    const messages = [
+      {
+        role: "assistant",
+        content: "<think>hm</think>\n\nI look.",
+        function_call: { name: "look", arguments: '{"a":1}' }
+      },
+      { role: "function", name: "look", content: "seen" },
+      { role: "user", content: "<think>mine</think>" }
+    ]
+    assert.deepStrictEqual<unknown>(readIn("chat", messages), [
+      {
+        role: "model",
+        parts: [{ text: "hm", thought: true }, { text: "I look." }, { functionCall: { name: "look", args: { a: 1 } } }]
+      },
+      { role: "user", parts: [{ functionResponse: { name: "look", response: "seen" } }] },
+      { role: "user", parts: [{ text: "<think>mine</think>" }] }
+    ])
+  })
+
+  it("what Anthropic's server compacted is a text, where it can be read", () => {
+    const content = [
+      { type: "compaction", content: "The user built a site." },
+      { type: "compaction", content: null, encrypted_content: "x" },
+      { type: "text", text: "Done." }
+    ]
+    const [group] = wire.anthropic.messages.read([{ role: "assistant", content }])
+    assert.deepStrictEqual<unknown>(group?.content.parts, [
+      { text: "The user built a site." },
+      { text: JSON.stringify(content[1]), thought: true },
+      { text: "Done." }
+    ])
+    // It goes back as it came.
+    assert.deepStrictEqual(
+      group?.slots.map((slot) => slot !== undefined),
+      [false, false, true]
+    )
+  })
 })

@@ -39,7 +39,7 @@ const counts: Readonly<Record<Dialect, object>> = {
   }
 }
 
-const estimated = new RequestTokens([{ count: { tokens: 110 }, frame: 0, parts: () => [] }])
+const estimated = new RequestTokens([{ count: { parts: [], tokens: 110 }, frame: 0, parts: () => [] }])
 
 /** What is charged and learned for an answer. */
 const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].path(false)) =>

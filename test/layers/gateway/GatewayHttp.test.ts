@@ -3,7 +3,7 @@ import { hash } from "node:crypto"
 import * as zlib from "node:zlib"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
-import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
+import { type Block, codecs, isReference, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
   filler,
@@ -219,7 +219,11 @@ describe("a request that a provider refuses as too long", () => {
     ...dialects.map((dialect) => [dialect, 400, window] as const),
     ["chat", 413, minute] as const,
     ["chat", 429, minute] as const,
-    ["chat", 500, window] as const
+    ["chat", 500, window] as const,
+    // With the status of success, as an event in place of those of an answer, and as a body.
+    ["chat", 200, `event: error\ndata: ${window}\n\n`] as const,
+    ["chat", 200, `data: ${window}\n\ndata: [DONE]\n\n`] as const,
+    ["anthropic", 200, window] as const
   ])("is compressed and sent again (%s, %s)", function* ([dialect, status, body]) {
     const provider = yield* makeProvider(({ text }) =>
       text.length > 9_000 ? { status, body } : [{ kind: "text", text: "Noted." }]
@@ -487,7 +491,7 @@ describe("the whole content of another conversation", () => {
 describe("items of answers that a client refers to by id", () => {
   const codec = codecs.responses
   /** A client that keeps only the ids of what the model said, as the AI SDK does where the provider stores answers. */
-  const talker = (first: string, isStream: boolean) => {
+  const talker = (first: string, isStream: boolean, reference: Json = { type: "item_reference" }) => {
     const history: Array<Json> = []
     return {
       history,
@@ -503,15 +507,19 @@ describe("items of answers that a client refers to by id", () => {
         assert.strictEqual(response.status, 200, answer)
         const last = isStream ? (/.*^data: (.*)$/ms.exec(answer)?.[1] ?? "") : answer
         const { output } = isStream ? JSON.parse(last).response : JSON.parse(last)
-        history.push(...output.map(({ id }: Json) => ({ type: "item_reference", id })))
+        history.push(...output.map(({ id }: Json) => ({ ...reference, id })))
         return JSON.stringify(output)
       }
     }
   }
 
-  it.live.each([true, false])(
-    "are read by compressions and recalls, and none is sent twice (stream: %s)",
-    function* (isStream) {
+  it.live.each([
+    [true, { type: "item_reference" }],
+    [false, { type: "item_reference" }],
+    [false, {}]
+  ] as const)(
+    "are read by compressions and recalls, and none is sent twice (stream: %s, %j)",
+    function* ([isStream, reference]) {
       let wanted = ""
       const provider = yield* makeProvider(({ text }, at) => {
         const isFound = text.includes("function_call_output") && text.includes(`walnut-${wanted} `)
@@ -523,9 +531,10 @@ describe("items of answers that a client refers to by id", () => {
           : [{ kind: "call", id: `r${at}`, name: "palimpsest_recall", args: { grep: `walnut-${wanted}` } }]
       })
       const gateway = yield* makeGateway(provider.url, small)
-      const client = talker(gateway.url, isStream)
+      const client = talker(gateway.url, isStream, reference)
       for (let turn = 0; turn < 12; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`))
-      assert.notInclude(provider.requests.at(-1)?.text ?? "", "item_reference")
+      const { input }: Json = JSON.parse(provider.requests.at(-1)?.text ?? "")
+      assert.isFalse(input.some(isReference))
       wanted = "1"
       // A gateway that was restarted reads them from its store.
       const again = yield* makeGateway(provider.url, small, gateway.held)

@@ -977,7 +977,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       yield* fs.remove(place("work/GEMINI.md"))
       yield* writeFiles(place("work"), { "GEMINI.md": new Uint8Array([0, 1]) })
       assert.match(yield* refused(memory, "x"), /GEMINI\.md is not UTF-8 text/)
-      yield* writeFiles(place("work"), { "GEMINI.md": "see ` and\n\n@docs.md" })
+      yield* writeFiles(place("work"), { "GEMINI.md": "## Gemini Added Memories\n- see ` and @docs.md\n" })
       assert.match(yield* refused(memory, "a ` b"), /would import different files/)
       yield* writeFiles(place("work"), { "GEMINI.md": "y".repeat(1_048_570) })
       assert.match(yield* refused(memory, "x"), /would have more than 1 MiB/)
@@ -1218,7 +1218,7 @@ layer(NodeServices.layer)("any set of files", (it) => {
     "a text without imports is unchanged, in both formats and resolved again",
     [
       Schema.Array(
-        Schema.Literals(["word", " ", "\n", "`@a.md`", "me@x.org", "@1", "--- x", "<!-- c -->", "```\n@b.md\n```\n"])
+        Schema.Literals(["word", " ", "\n", "`@a.md`", "me@x.org", "@1", "--- x", "<!-- c -->", "\n```\n@b.md\n```\n"])
       )
     ],
     ([pieces]) =>

@@ -5,7 +5,7 @@ import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
-import { chunkOf, chunks, collect } from "../../../src/layers/model/AnswerChunks.ts"
+import { chunkOf, chunks } from "../../../src/layers/model/AnswerChunks.ts"
 import { keyOf, type Provider } from "../../../src/layers/model/Provider.ts"
 import {
   type ProviderNames,
@@ -13,6 +13,7 @@ import {
   reasonOfStatus,
   retryAfter
 } from "../../../src/layers/model/ProviderErrors.ts"
+import { collect } from "../../../src/services/model/CollectedAnswer.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const provided: ProviderNames = { keys: ["API_KEY"], baseUrl: "BASE_URL", api: "Test" }

@@ -400,6 +400,15 @@ describe("a body in place of events", () => {
     })
   }
 
+  it.live("ends with the mark of its server, where it gives no reason", function* () {
+    const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: null }] })
+    const writes = (end: string) => ({ headers: eventsType, writes: [`data: ${event}\n\n`, end] })
+    const marked = yield* against(chat, () => writes("data: [DONE]\n\n"))
+    assert.deepStrictEqual((yield* marked.model.generate(question(chat))).content.parts, [text("Hello")])
+    const cut = yield* against(chat, () => writes(""))
+    assert.strictEqual((yield* Effect.flip(cut.model.generate(question(chat)))).reason._tag, "InvalidResponseError")
+  })
+
   it.live("is none where an event is cut before its data", function* () {
     const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: "stop" }] })
     const { model } = yield* against(chat, () => ({ headers: eventsType, writes: ["\n", "data: ", event, "\n\n"] }))
@@ -435,6 +444,34 @@ it.live(
     assert.strictEqual(server.requests.length, 7)
   }
 )
+
+it.live("a parameter that a server refuses is left out, or has the name that it wants, from then on", function* () {
+  const refused: Readonly<Record<string, string>> = {
+    top_p: "Unrecognized request argument supplied: top_p",
+    max_tokens:
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    temperature: "Unsupported value: 'temperature' does not support 0 with this model."
+  }
+  const { model, server } = yield* against(chat, ({ body }) => {
+    const [message] = Object.keys(body ?? {}).flatMap((key) => refused[key] ?? [])
+    return message === undefined
+      ? chat.answer([{ text: "done" }])
+      : Server.json(chat.error("invalid_request_error", message), 400)
+  })
+  const request = { ...question(chat), generation: { temperature: 0, topP: 0.5, maxOutputTokens: 99 } }
+  yield* model.generate(request)
+  assert.strictEqual(server.requests.length, 4)
+  yield* model.generate(request)
+  const { body } = server.requests[4] ?? assert.fail()
+  assert.deepInclude(body, { max_completion_tokens: 99 })
+  for (const name of Object.keys(refused)) assert.notProperty(body, name)
+  // Where the other name is refused, too, the server is not asked for ever.
+  const stubborn = yield* against(chat, () =>
+    Server.json(chat.error("invalid_request_error", "max_tokens and max_completion_tokens are not supported"), 400)
+  )
+  assert.strictEqual((yield* Effect.flip(stubborn.model.generate(request))).reason._tag, "InvalidRequestError")
+  assert.strictEqual(stubborn.server.requests.length, 3)
+})
 
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
   const { spans, tracer } = recordedSpans()

@@ -1,11 +1,11 @@
-import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
-import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Arbitrary, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import { model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
-import { emptySession, applyEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
+import { Chats } from "../../../src/services/chat/Chats.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
@@ -17,59 +17,93 @@ const always: Fake.Script = ({ method }) => (method === "countTokens" ? Fake.tok
 
 const file = "one line of a file\n".repeat(4_000)
 
+/** Parts that a log could write otherwise than they came, and one that it keeps apart. */
+const odd = {
+  functionCall: { name: "t", id: "c", args: { z: 1e21, a: -0.5, nested: [{ b: null }], "": "\u2028" } },
+  later: { unknown: ["kept"] },
+  thoughtSignature: "c2ln"
+}
+const results = { output: `o\ud800${"o\u0000é".repeat(3_000)}` }
+const photo = { inlineData: { data: Buffer.alloc(9_000, 7).toString("base64"), mimeType: "image/png" } }
+
 describe("a conversation only grows", () => {
-  const Step = Arbitrary.schema(Schema.Literals(["message", "failure", "results", "day", "files", "process", "back"]))
+  const Step = Arbitrary.schema(
+    Schema.Literals(["message", "failure", "cancel", "photo", "results", "day", "files", "process", "back"])
+  )
 
   it.effect.prop(
-    "each request begins with the messages of the one before, across processes and days, until the conversation goes back",
+    "each request begins with the bytes of the one before, across processes and days, until the conversation goes back",
     [Arbitrary.array(Step, { minLength: 1, maxLength: 12 })],
     ([steps]) =>
       Effect.gen(function* () {
+        const chats = yield* Chats
         let [day, files] = [1, 0]
-        const environment = () => `<session_context>\nToday is day ${day}.\n${"file\n".repeat(files)}</session_context>`
-        let { chat, events } = yield* begin({ environment: environment() })
-        let session = emptySession
-        let before: ReadonlyArray<Content> = []
-        let isFailing = false
+        const start = Effect.gen(function* () {
+          const scope = yield* Scope.make()
+          return { scope, chat: yield* Scope.provide(chats.open("s"), scope) }
+        })
+        let { chat, scope } = yield* start
+        const note = Effect.suspend(() =>
+          chat.configure({
+            environment: `<session_context>\nToday is day ${day}.\n${"file\n".repeat(files)}</session_context>`
+          })
+        )
+        yield* note
+        let before: ReadonlyArray<string> = []
         for (const step of ["message", ...steps, "message"] as const) {
-          if (step === "day") day += 1
-          if (step === "files") files += 1
-          if (step === "day" || step === "files") yield* chat.configure({ environment: environment() })
-          if (step === "back") {
-            const last = entries(yield* chat.conversation).at(-3)
-            if (last === undefined) continue
-            yield* chat.branch({ to: last.id })
-            before = before.slice(0, 1)
+          switch (step) {
+            case "day":
+            case "files":
+              if (step === "day") day += 1
+              else files += 1
+              yield* note
+              continue
+            case "back": {
+              const last = entries(yield* chat.conversation).at(-3)
+              if (last === undefined) continue
+              yield* chat.branch({ to: last.id })
+              before = before.slice(0, 1)
+              continue
+            }
+            case "process":
+              yield* Scope.close(scope, Exit.void)
+              ;({ chat, scope } = yield* start)
+              yield* note
+              continue
+            case "results":
+              yield* chat.append([model(odd), user(response("t", results, "c"))].map((content) => ({ content })))
+              continue
           }
-          if (step === "process") {
-            session = events.reduce(applyEvent, session)
-            ;({ chat, events } = yield* begin({ environment: environment() }, { session }))
-          }
-          if (step === "results")
-            yield* chat.append(
-              [model(call("t", {}, "c")), user(response("t", { output: "o" }, "c"))].map((content) => ({ content }))
+          const turn = yield* Effect.forkChild(
+            taken(
+              chat.send(step === "photo" ? [text("see"), photo] : step === "message" ? `message of day ${day}` : step)
             )
-          isFailing = step === "failure"
-          if (step === "message" || isFailing) {
-            yield* taken(chat.send(isFailing ? "FAIL" : `message of day ${day}`))
-            const requests = (yield* Scripted.Script.use(({ calls }) => calls)).filter(
-              ({ method }) => method === "stream"
-            )
-            const now = requests.at(-1)?.request.contents ?? []
-            assert.deepStrictEqual(now.slice(0, before.length), before)
-            assert.include(JSON.stringify(now), `Today is day ${day}.`)
-            if (!isFailing) before = now
-          }
+          )
+          if (step === "cancel") {
+            yield* Effect.yieldNow
+            yield* Fiber.interrupt(turn)
+          } else yield* Fiber.join(turn)
+          const requests = (yield* Scripted.Script.use(({ calls }) => calls)).filter(
+            ({ method }) => method === "stream"
+          )
+          const now = (requests.at(-1)?.request.contents ?? []).map((content) => JSON.stringify(content))
+          assert.deepStrictEqual(now.slice(0, before.length), before)
+          if (step === "failure" || step === "cancel") continue
+          assert.include(now.join(), `Today is day ${day}.`)
+          before = now
         }
+        yield* Scope.close(scope, Exit.void)
       }).pipe(
         Effect.provide(
           Layer.fresh(
             Offline.layerWithModel(
-              Scripted.layer(({ contents }): Scripted.Step =>
-                JSON.stringify(contents.at(-1)).includes("FAIL")
+              Scripted.layer(({ contents }): Scripted.Step => {
+                const last = JSON.stringify(contents.at(-1))
+                if (last.includes("cancel")) return Scripted.hang
+                return last.includes("failure")
                   ? new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
                   : "fine"
-              )
+              })
             )
           )
         )

@@ -163,4 +163,40 @@ describe("content that the provider refuses", () => {
       assert.strictEqual((yield* sent(chat, [text("again")])).calls, 3)
     }
   )
+
+  it.effect.each<readonly [tool: number | string, name: string]>([
+    [1, "odd.one"],
+    ["odd_one", "odd.one"],
+    ["look", "look"]
+  ])("the tool %s is left out of every later request, with one line that names it", ([tool, name]) =>
+    Effect.gen(function* () {
+      const functionDeclarations = ["look", "odd.one", "read"].map((each) => ({ name: each }))
+      const { chat } = yield* begin({ tools: [{ functionDeclarations }] })
+      const first = yield* sent(chat, [text("go on")])
+      assert.deepStrictEqual([first.isAnswered, first.calls], [true, 2])
+      assert.lengthOf(first.notices, 1)
+      assert.include(first.notices[0], `does not accept the tool ${name} (not this)`)
+      const left = functionDeclarations.filter((each) => each.name !== name)
+      assert.deepStrictEqual(first.last.tools, [{ functionDeclarations: left }])
+      assert.strictEqual((yield* sent(chat, [text("again")])).calls, 3)
+    }).pipe(
+      Effect.provide(
+        served(({ tools }) =>
+          JSON.stringify(tools).includes(`"${name}"`)
+            ? new ModelError({ reason: new InvalidRequestError({ detail: "not this", refused: "tool", tool }) })
+            : undefined
+        )
+      )
+    )
+  )
+
+  it.effect(
+    "a tool that is not declared ends the turn as any other failure",
+    served(() => new ModelError({ reason: new InvalidRequestError({ detail: "no", refused: "tool", tool: 7 }) })),
+    function* () {
+      const { chat } = yield* begin()
+      const { calls, isAnswered, notices } = yield* sent(chat, [text("go on")])
+      assert.deepStrictEqual([calls, isAnswered, notices], [1, false, []])
+    }
+  )
 })

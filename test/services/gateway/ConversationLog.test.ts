@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, type Patch } from "../../../src/domain/conversation/Conversation.ts"
@@ -8,11 +9,15 @@ import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { withPatch } from "../../../src/services/conversation/KnownConversation.ts"
 import {
   changedEnd,
+  type ConversationLog,
   emptyLog,
   isWithinGroup,
+  logUpTo,
   viewMessages,
   withMessages
 } from "../../../src/services/gateway/ConversationLog.ts"
+import { MessageCounts } from "../../../src/services/gateway/MessageCounts.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -60,6 +65,19 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     assert.isFalse(isWithinGroup(first, looked + 1))
     assert.strictEqual(isWithinGroup(first, before - trailing - 1), dialect === "chat" || dialect === "responses")
 
+    // Up to a place it is as if the others had not been added.
+    for (let end = before; end <= all.length; end += 1) {
+      if (isWithinGroup(log, end)) continue
+      const again = yield* withMessages(first, sent.slice(before, end))
+      const shorter = logUpTo(first, log, end)
+      assert.deepStrictEqual(entries(shorter.conversation), entries(again.conversation))
+      const placesOf = ({ groups, messages }: ConversationLog) => [
+        messages,
+        ...groups.map(({ from, to }) => [from, to])
+      ]
+      assert.deepStrictEqual(placesOf(shorter), placesOf(again))
+    }
+
     // What was dropped leaves, but for instructions; what was shortened is the client's message with another output.
     const handle = Handle.make("h_aaaaaaaaaa")
     const summary = { id: entryId(99), content: user(text("They looked.")), tokens: [3], handles: [handle] }
@@ -90,5 +108,28 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     assert.strictEqual(changedEnd(log, drop), before - trailing)
     assert.strictEqual(changedEnd(log, { insert: [], shorten }), before - trailing)
     assert.strictEqual(changedEnd(log, { insert: [], shorten: [] }), 0)
+  })
+
+  it.effect("has the counts of its messages, which are counted once", Offline.layer, function* () {
+    const counts = new MessageCounts((text) => text)
+    const codec = codecs[dialect]
+    const call = { kind: "call", id: "c1", name: "read_file", args: { path: "a.ts" } } as const
+    const messages = [
+      ...codec.user("Look."),
+      ...codec.assistant([{ kind: "text", text: "I look." }, call]),
+      ...codec.results([{ id: "c1", name: "read_file", text: "seen" }])
+    ].map((message) => JSON.stringify(message))
+    const counted = messages.map((json, at) => ({
+      json,
+      upTo: at + 1,
+      isEnd: true,
+      text: counts.message(dialect, json)
+    }))
+    const never = TokenCounter.of({ count: () => Effect.die("a message is counted again") })
+    const log = yield* withMessages(emptyLog(dialect), counted).pipe(Effect.provideService(TokenCounter, never))
+    assert.deepStrictEqual(
+      entries(log.conversation).flatMap(({ tokens }) => tokens),
+      counted.flatMap(({ text }) => text.count.parts)
+    )
   })
 })

@@ -11,7 +11,7 @@ const nothing = sumFeatures([])
 const counts = () => new MessageCounts((text) => text)
 /** A request whose classes are known. */
 const requestOf = (features: Features) =>
-  new RequestTokens([{ count: { tokens: totalTokens(features), features }, frame: 0, parts: () => [] }])
+  new RequestTokens([{ count: { tokens: totalTokens(features), parts: [], features }, frame: 0, parts: () => [] }])
 
 const instructions: Readonly<Record<Dialect, object>> = {
   anthropic: { role: "system", content: words },
@@ -65,7 +65,7 @@ describe("the tokens of a message", () => {
     assert.isAbove(later.total, 1.9 * totalTokens(later.known))
     // The text itself is read for them once.
     let reads = 0
-    const shared = { count: { tokens: 1 }, frame: 0, parts: () => [{ text: `${(reads += 1)}` }] }
+    const shared = { count: { parts: [], tokens: 1 }, frame: 0, parts: () => [{ text: `${(reads += 1)}` }] }
     for (const request of [new RequestTokens([shared]), new RequestTokens([shared])]) Work.runSync(request.features())
     assert.strictEqual(reads, 1)
     // What is not known counts as the model's requests do on average.

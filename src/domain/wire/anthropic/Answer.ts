@@ -1,6 +1,6 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
+import { addUsage, type Usage } from "../../tokens/Tokens.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
@@ -11,8 +11,7 @@ import { isCompaction } from "../ModelState.ts"
 
 const errorTypes: Readonly<Record<number, string>> = { 401: "authentication_error", 429: "rate_limit_error" }
 
-/** The counts of an answer. Those of a cache are tokens that were sent. */
-export const usage = (counts: Json): Usage => {
+const usageOfCall = (counts: Json): Usage => {
   const cached = numberAt(counts, "cache_read_input_tokens")
   const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
   const cacheWriteHour = Math.min(cacheWrite, numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens"))
@@ -25,6 +24,13 @@ export const usage = (counts: Json): Usage => {
     ...(cacheWriteHour === 0 ? {} : { cacheWriteHour })
   }
 }
+
+/**
+ * The counts of an answer. Those of a cache are tokens that were sent. What the server compacted before it answered is charged, and stands in its
+ * own counts alone.
+ */
+export const usage = (counts: Json): Usage =>
+  jsonsAt(counts, "iterations").filter(isCompaction).map(usageOfCall).reduce(addUsage, usageOfCall(counts))
 
 /** The text and the thinking that a block begins with, or that a delta adds. */
 const shownIn = (piece: Json): ReadonlyArray<Part> => {

@@ -11,6 +11,7 @@ import {
   resultTexts,
   shortText
 } from "../MessageCodec.ts"
+import { isCompaction } from "../ModelState.ts"
 
 /** Messages of Anthropic's Messages API. */
 
@@ -20,6 +21,9 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
   switch (block["type"]) {
     case "text":
       return { text: textOrEmpty(block, "text") }
+    case "compaction":
+      // The server leaves out what stands before it.
+      return typeof block["content"] === "string" ? { text: block["content"] } : opaque(block)
     case "thinking":
       return { text: textOrEmpty(block, "thinking"), thought: true }
     case "tool_use": {
@@ -41,7 +45,7 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
 const readBlock = (block: Json, message: number, path: PartSlot["path"], names: Map<string, string>): ReadPart => {
   const part = partOf(block, names)
   if (block["type"] === "tool_result") return [part, { message, path: [...path, "content"], write: shortText }]
-  return [part, part.thought === true ? undefined : { message, path, write: textBlock }]
+  return [part, part.thought === true || isCompaction(block) ? undefined : { message, path, write: textBlock }]
 }
 
 /** Messages in Anthropic's dialect. The system instruction is not one of them. */

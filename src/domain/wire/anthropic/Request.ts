@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import type { Part } from "../../content/Content.ts"
-import { mediaText } from "../../content/MediaBlocks.ts"
+import { mediaText, mediaType } from "../../content/MediaBlocks.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
 import { instructionWith } from "../ResponseSchema.ts"
@@ -20,7 +20,7 @@ const imageTypes: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "ima
 /** Images and PDF files as they are; other media by its name. */
 export const userBlock = (part: Part): Block => {
   const { fileData, inlineData } = part
-  const mimeType = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
+  const mimeType = mediaType(part)
   const type = imageTypes.has(mimeType) ? "image" : mimeType === "application/pdf" ? "document" : undefined
   if (type !== undefined && inlineData?.data !== undefined && inlineData.data !== "") {
     return { type, source: { type: "base64", media_type: mimeType, data: inlineData.data } }
@@ -36,7 +36,8 @@ const resultBlock = ({ id, isError, media, text }: ToolResult): Block => ({
   tool_use_id: id,
   content:
     media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)],
-  ...(isError ? { is_error: true } : {})
+  // A failure may have nothing but texts.
+  ...(isError && media.length === 0 ? { is_error: true } : {})
 })
 
 const modelBlock =

@@ -1,4 +1,4 @@
-import type { Part } from "../../content/Content.ts"
+import { isThought, type Part } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
@@ -6,6 +6,7 @@ import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } fro
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
+import { InlineThought, inlineParts } from "./InlineThought.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
 
@@ -17,11 +18,33 @@ const brokenOff: Readonly<Record<string, string>> = {
   insufficient_system_resource: "overloaded"
 }
 
-/** The one answer that is asked for. */
-export const firstChoice = (value: Json): Json | undefined => jsonsAt(value, "choices")[0]
-
 /** The function of a call. */
-export const functionOf = (call: Json): Json => jsonAt(call, "function")
+const functionOf = (call: Json): Json => jsonAt(call, "function")
+
+/** The calls of a message or of a piece of one. In the first form of the dialect it has one, without an id. */
+export const callsIn = (message: Json): ReadonlyArray<Json> => {
+  const calls = jsonsAt(message, "tool_calls")
+  const { function_call: called } = message
+  return calls.length === 0 && isJson(called) ? [{ type: "function", function: called }] : calls
+}
+
+/** A message, or a piece of one, with calls if there are any. */
+export const withCalls = (message: Json, calls: ReadonlyArray<Json>): Json =>
+  calls.length === 0 ? message : { ...message, tool_calls: calls }
+
+const joinedChoices = (one: Json, other: Json): Json => {
+  const key = "delta" in one ? "delta" : "message"
+  const [before, after] = [jsonAt(one, key), jsonAt(other, key)]
+  const reason = textOrEmpty(other, "finish_reason") || one["finish_reason"]
+  const message = withCalls(withFields(before, after), [...callsIn(before), ...callsIn(after)])
+  return { ...one, ...other, [key]: message, finish_reason: reason }
+}
+
+/** The one answer that is asked for. Copilot's servers split it: its text is a choice, and its calls are another. */
+export const choiceOf = (value: Json): Json | undefined => {
+  const [first, ...others] = jsonsAt(value, "choices")
+  return first === undefined ? undefined : others.reduce(joinedChoices, first)
+}
 
 /** Texts of a list's element that arrive in pieces. Its other values are repeated. */
 const growing = new Set(["text", "summary"])
@@ -78,22 +101,21 @@ const thoughtIn = (message: Json): string =>
   textOrEmpty(message, "reasoning") ||
   textIn(message["content"], "thinking")
 
-/** What a delta shows. OpenRouter has images that a model made in a field of their own. */
-const shownIn = (delta: Json): ReadonlyArray<Part> => {
+/** What a delta shows. `inline` reads the text of its answer. OpenRouter has images that a model made in a field of their own. */
+const shownIn = (delta: Json, inline: InlineThought): ReadonlyArray<Part> => {
   const images = jsonsAt(delta, "images")
     .map(blockMedia)
     .filter((part) => part !== undefined)
   const thought = thoughtIn(delta)
   const words = textIn(delta["content"], "text") || textOrEmpty(delta, "refusal")
-  return [
-    ...(thought === "" ? [] : [{ text: thought, thought: true }]),
-    ...(words === "" ? [] : [{ text: words }]),
-    ...images
-  ]
+  return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...inline.push(words), ...images]
 }
 
 /** The fields of a message with those of a piece of it, or of the message after it. */
-export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...piece }: Json): Json => ({
+export const withFields = (
+  before: Json,
+  { function_call: _called, role: _role, tool_calls: _calls, ...piece }: Json
+): Json => ({
   ...before,
   ...Object.fromEntries(
     Object.entries(piece).flatMap(([key, value]) =>
@@ -105,6 +127,7 @@ export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...p
 /** What a server added to a message: reasoning, and whatever it wants back. */
 const addedTo = ({
   content: _content,
+  function_call: _called,
   images: _images,
   refusal: _refusal,
   role: _role,
@@ -123,13 +146,14 @@ class ChatAnswer implements GrowingAnswer {
   private fields: Json = {}
   /** The calls in the order in which they began. Their indexes order them otherwise, where they have any. */
   private readonly begun: Array<{ readonly index: number; readonly call: Json }> = []
+  private readonly inline = new InlineThought()
   private usage: unknown
   private reason: string | undefined
 
   /** Adds an event. */
   readonly push = (event: Json): Growth | undefined => {
     const { choices, error } = event
-    const first = firstChoice(event)
+    const first = choiceOf(event)
     const choice = first ?? {}
     const reason = textOrEmpty(choice, "finish_reason")
     // The counts may come after the end, in an event without a choice.
@@ -142,28 +166,36 @@ class ChatAnswer implements GrowingAnswer {
     }
     if (choices === undefined || choices === null ? saysMore(event) : !Array.isArray(choices)) return undefined
     // Some servers send a whole answer as a stream of one event, and MiniMax's repeats it at the end.
-    const isBegun = Object.keys(this.fields).length + this.begun.length > 0
-    const delta = jsonAt(choice, "delta" in choice || isBegun ? "delta" : "message")
+    const isWhole = !("delta" in choice || this.isBegun)
+    const delta = jsonAt(choice, isWhole ? "message" : "delta")
     this.fields = withFields(this.fields, delta)
-    const pieces = jsonsAt(delta, "tool_calls").map((call) => ({ at: this.addCall(call), begun: call }))
+    const pieces = callsIn(delta).map((call) => ({ at: this.addCall(call), begun: call }))
     // Moonshot's stand in the choice, and some of Groq's in a field of its own.
     const counts = [event["usage"], choice["usage"], jsonAt(event, "x_groq")["usage"]].find(isJson)
     this.usage = counts ?? this.usage
-    this.reason = reason || this.reason
+    this.reason = reason || (isWhole && "message" in choice ? "stop" : this.reason)
     return {
       border,
       pieces,
-      shown: shownIn(delta),
+      shown: shownIn(delta, this.inline),
       counts,
       ...(finishReasonOf(reason) === undefined ? { end: reason } : {})
     }
   }
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
-  readonly end = (): Growth => {
-    if (this.reason === undefined) return {}
+  readonly end = (isMarked: boolean): Growth => {
+    const shown = this.inline.end()
+    // Some servers give no reason: NVIDIA's, Ollama, and relays before Gemini.
+    const end = this.reason ?? (isMarked && this.isBegun ? "stop" : undefined)
+    if (end === undefined) return { shown }
     const { calls } = this
-    return { blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end: this.reason }
+    return { shown, blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end }
+  }
+
+  /** Whether anything of the answer has come. */
+  private get isBegun(): boolean {
+    return Object.keys(this.fields).length + this.begun.length > 0
   }
 
   private addCall({ index, ...piece }: Json): number {
@@ -221,13 +253,12 @@ class ChatAnswer implements GrowingAnswer {
   /** The answer so far, as a server sends a whole one. */
   get whole(): Json {
     const { calls } = this
-    const message = { ...this.fields, ...(calls.length === 0 ? {} : { tool_calls: calls }) }
-    return { choices: [{ message }], usage: this.usage }
+    return { choices: [{ message: withCalls(this.fields, calls) }], usage: this.usage }
   }
 }
 
 /** The message of a whole answer. */
-export const messageOf = (answer: Json): Json => jsonAt(firstChoice(answer) ?? {}, "message")
+export const messageOf = (answer: Json): Json => jsonAt(choiceOf(answer) ?? {}, "message")
 
 /** A text as a block. In this dialect a message has one, beside its calls. */
 export const textBlock = (text: string): Json => ({ type: "text", text })
@@ -236,14 +267,14 @@ export const textBlock = (text: string): Json => ({ type: "text", text })
 export const answerForm: ReadableForm = {
   begin: () => new ChatAnswer(),
   blocksOf: (answer) => {
-    const message = firstChoice(answer)?.["message"]
+    const message = choiceOf(answer)?.["message"]
     if (!isJson(message)) return undefined
     const text = textIn(message["content"], "text")
     const added = addedTo(message)
     return [
       ...(Object.keys(added).length === 0 ? [] : [added]),
       ...(text === "" ? [] : [textBlock(text)]),
-      ...jsonsAt(message, "tool_calls")
+      ...callsIn(message)
     ]
   },
   usageKey: "usage",
@@ -271,7 +302,8 @@ export const answerForm: ReadableForm = {
   failure: openAiFailure,
   sent: (_, answer) => {
     const message = messageOf(answer)
-    return [{ ...message, role: "assistant", content: textIn(message["content"], "text") || null }]
+    const words = inlineParts(textIn(message["content"], "text")).filter((part) => !isThought(part))
+    return [{ ...message, role: "assistant", content: words.map(({ text }) => text).join("") || null }]
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Part } from "../../content/Content.ts"
+import { isText, isThought, type Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments } from "../AnswerForm.ts"
 import {
@@ -12,6 +12,8 @@ import {
   shortText
 } from "../MessageCodec.ts"
 import { openAiPart } from "../OpenAiMessages.ts"
+import { callsIn } from "./Answer.ts"
+import { inlineParts } from "./InlineThought.ts"
 
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
@@ -20,15 +22,25 @@ const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart>
 
 const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
 
+/** An answer may begin with its thought. */
+const readAnswer = (content: unknown, message: number): ReadonlyArray<ReadPart> => {
+  const [[part, slot] = [], ...others] = readContent(content, message)
+  if (part === undefined) return []
+  const parts = isText(part) ? inlineParts(part.text) : []
+  const read = parts.some(isThought) ? parts : [part]
+  return [...read.map((each) => [each, isThought(each) ? undefined : slot] as const), ...others]
+}
+
 const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<ReadPart> => {
-  const calls: ReadonlyArray<unknown> = Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []
-  return calls.flatMap((call): ReadonlyArray<ReadPart> => {
+  const { tool_calls: listed = [] } = message
+  const calls = Array.isArray(listed) && listed.length > 0 ? listed : callsIn(message)
+  return calls.flatMap((call: unknown): ReadonlyArray<ReadPart> => {
     const called = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
     const [id, name] = [textOrEmpty(call, "id"), textOrEmpty(called, "name")]
-    names.set(id, name)
+    if (id !== "") names.set(id, name)
     const args = "input" in called ? called["input"] : (callArguments(called["arguments"]) ?? called["arguments"])
-    return [[{ functionCall: { id, name, args } }, undefined]]
+    return [[{ functionCall: { ...(id === "" ? {} : { id }), name, args } }, undefined]]
   })
 }
 
@@ -43,14 +55,19 @@ const readAside = (message: Json): ReadonlyArray<ReadPart> => {
 }
 
 const readResult = (message: Json, at: number, names: Map<string, string>): ReadPart => {
+  // Without an id, as in the first form of the dialect, the tool is named.
   const id = textOrEmpty(message, "tool_call_id")
+  const name = names.get(id) ?? textOrEmpty(message, "name")
   const [[shown] = [{ text: "" }], ...others] = readContent(message["content"], at)
   const response = others.length === 0 ? (shown.text ?? message["content"]) : message["content"]
   return [
-    { functionResponse: { id, name: names.get(id) ?? "", response } },
+    { functionResponse: { ...(id === "" ? {} : { id }), name, response } },
     { message: at, path: ["content"], write: shortText }
   ]
 }
+
+const isResult = (message: unknown): message is Json =>
+  isJson(message) && (message["role"] === "tool" || message["role"] === "function")
 
 /** Messages in the dialect of Chat Completions. The results of one turn are a group: they answer one message. */
 export const chatCompletionsCodec: MessageCodec = {
@@ -61,17 +78,18 @@ export const chatCompletionsCodec: MessageCodec = {
       const message = messages[at]
       if (!isJson(message)) continue
       const from = at
-      if (message["role"] === "tool") {
+      if (isResult(message)) {
         const parts: Array<ReadPart> = []
-        for (let next: unknown = message; isJson(next) && next["role"] === "tool"; next = messages[at]) {
+        for (let next: unknown = message; isResult(next); next = messages[at]) {
           parts.push(readResult(next, at, names))
           at += 1
         }
         groups.push(groupOf(from, at, "user", parts))
         at -= 1
       } else if (message["role"] === "user" || message["role"] === "assistant") {
-        const parts = [...readAside(message), ...readContent(message["content"], at), ...readCalls(message, names)]
         const role = message["role"] === "user" ? "user" : "model"
+        const read = role === "user" ? readContent : readAnswer
+        const parts = [...readAside(message), ...read(message["content"], at), ...readCalls(message, names)]
         if (parts.length > 0) groups.push(groupOf(from, at + 1, role, parts))
       }
     }

@@ -1,17 +1,17 @@
-import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"
+import { answerForm, callsIn, choiceOf, messageOf, textBlock, withCalls, withFields } from "./Answer.ts"
 
 /** Passes on answers of OpenAI's Chat Completions API and the many servers that implement it. */
 
 class ChatStream extends RelayedStream {
   protected override pass(event: SseEvent, data: Json, growth: Growth): string {
-    const choice = firstChoice(data)
+    const choice = choiceOf(data)
     if (choice === undefined) return event.raw
     const delta = jsonAt(choice, "delta")
-    const calls = jsonsAt(delta, "tool_calls")
+    const calls = callsIn(delta)
     const shown = this.shownIn(calls, growth)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
     if (isSame && this.rounds === 1) return event.raw
@@ -21,7 +21,7 @@ class ChatStream extends RelayedStream {
   }
 
   /** What a delta has besides calls. A role begins the client's answer, once. */
-  private besideCalls({ role, tool_calls: _calls, ...rest }: Json): Json {
+  private besideCalls({ function_call: _called, role, tool_calls: _calls, ...rest }: Json): Json {
     return this.rounds > 1 || role === undefined ? rest : { role, ...rest }
   }
 
@@ -45,7 +45,7 @@ class ChatStream extends RelayedStream {
 
   /** The texts in an event that also ends the answer. Some servers send both in one event. */
   protected override opened(event: SseEvent, data: Json): string {
-    const choice = firstChoice(data) ?? {}
+    const choice = choiceOf(data) ?? {}
     const delta = this.besideCalls(jsonAt(choice, "delta"))
     if (isBlank(delta)) return ""
     const { usage: _usage, ...rest } = data
@@ -53,9 +53,9 @@ class ChatStream extends RelayedStream {
   }
 
   protected closed(event: SseEvent, data: Json, ending: Ending, counts: unknown, growth: Growth): string {
-    const choice = firstChoice(data)
+    const choice = choiceOf(data)
     const delta = jsonAt(choice ?? {}, "delta")
-    const calls = jsonsAt(delta, "tool_calls")
+    const calls = callsIn(delta)
     // Some servers send calls in the event that ends the answer.
     const shown = this.shownIn(calls, growth)
     if (this.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
@@ -74,22 +74,18 @@ class ChatStream extends RelayedStream {
 
 const isBlank = (delta: Json): boolean => Object.values(delta).every((value) => value === null || value === "")
 
-/** A message, or a delta of one, with calls if there are any. */
-const withCalls = (message: Json, calls: ReadonlyArray<Json>): Json =>
-  calls.length === 0 ? message : { ...message, tool_calls: calls }
-
 /** Passes on answers of OpenAI's Chat Completions. */
 export const chatRelay = relayOf(
   {
     ...answerForm,
     note: textBlock,
     withBlocks: (answer, blocks, ending) => {
-      const { tool_calls: _calls, ...message } = messageOf(answer)
+      const { function_call: _called, tool_calls: _calls, ...message } = messageOf(answer)
       const content = blocks.map((block) => textOrEmpty(block, "text")).join("")
       const calls = blocks.filter((block) => "function" in block)
       const added = blocks.filter((block) => !("function" in block) && block["type"] !== "text")
       const next = {
-        ...firstChoice(answer),
+        ...choiceOf(answer),
         message: withCalls(
           { ...message, ...added.reduce(withFields, {}), content: content === "" ? null : content },
           calls

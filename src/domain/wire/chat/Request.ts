@@ -39,10 +39,6 @@ const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
     {}
   )
 
-/** Whether a server refused messages with calls that have no reasoning: DeepSeek's and Kimi's refuse those of other models. */
-export const wantsReasoning = (detail: string): boolean =>
-  /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i.test(detail)
-
 const chatMessages =
   (names: ToolNames, target: Target, needsReasoning: boolean) =>
   (turn: DialogueTurn): ReadonlyArray<Json> => {

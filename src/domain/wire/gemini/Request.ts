@@ -1,5 +1,5 @@
 import { type Content, isCall, isResponse, type Part, withOutput, withSignature } from "../../content/Content.ts"
-import { responseContent, splitMedia } from "../../content/MediaBlocks.ts"
+import { mediaType, responseContent, splitMedia } from "../../content/MediaBlocks.ts"
 import { wireContent } from "../../content/WireContent.ts"
 import { isJson } from "../../text/JsonObject.ts"
 import { objectArguments } from "../AnswerForm.ts"
@@ -30,15 +30,28 @@ const isForeignResponse = (part: Part): boolean =>
   part.functionResponse.parts === undefined &&
   splitMedia(part.functionResponse.response).media.length > 0
 
+/** A part of a user's message as the API takes it: a response that is an object, and an image with the type that its bytes say. */
+const userPart = (part: Part): Part => {
+  const { functionResponse, inlineData } = part
+  if (functionResponse !== undefined && !isJson(functionResponse.response))
+    return { ...part, functionResponse: { ...functionResponse, response: { output: functionResponse.response ?? "" } } }
+  const mimeType = mediaType(part)
+  return inlineData === undefined || mimeType === (inlineData.mimeType ?? "")
+    ? part
+    : { ...part, inlineData: { ...inlineData, mimeType } }
+}
+
 /** A content with such media beside their responses, as Gemini CLI sends them. */
-const withMediaBeside = (content: Content): Content => {
+const withMediaBeside = (given: Content): Content => {
+  const own = given.parts.map(userPart)
+  const content = own.every((part, at) => part === given.parts[at]) ? given : { ...given, parts: own }
   if (!content.parts.some(isForeignResponse)) return content
   const contents = content.parts.map((part) => (isForeignResponse(part) ? responseContent(part) : undefined))
   const parts = content.parts.map((part, at) => {
     const read = contents[at]
     return read === undefined ? part : withOutput(part, read.text)
   })
-  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? [])] }
+  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? []).map(userPart)] }
 }
 
 /** Whether a model takes a schema for its answer. Those before Gemini 3 refuse one beside tools. */

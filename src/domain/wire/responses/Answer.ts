@@ -23,7 +23,9 @@ const clientCalls: ReadonlySet<unknown> = new Set([
   "custom_tool_call",
   "local_shell_call",
   "computer_call",
-  "shell_call"
+  "shell_call",
+  "apply_patch_call",
+  "mcp_approval_request"
 ])
 
 /** Why a response ended, in the words of the API. The status of one that completed can be older. */

@@ -57,12 +57,15 @@ const readItem = (
 }
 
 const reference = "item_reference"
-/** What the JSON of a request contains that refers to an item which the provider stores. */
-export const referenceMark = JSON.stringify(reference)
+/** Whether the JSON of an item may be a reference to one that the provider stores. */
+export const mayRefer = (json: string): boolean => json.includes(reference) || /^\{\s*"(?:id|type)"[^{}]*\}$/.test(json)
 
-/** The id of the item that this one refers to; undefined for any other item. */
-export const referenceOf = (item: Json): string | undefined =>
-  item["type"] === reference ? textOrEmpty(item, "id") : undefined
+/** The id of the item that this one refers to; undefined for any other item. The API takes one without a type as well. */
+export const referenceOf = (item: Json): string | undefined => {
+  const { id, type, ...others } = item
+  const isBare = (type ?? undefined) === undefined && typeof id === "string" && Object.keys(others).length === 0
+  return type === reference || isBare ? textOrEmpty(item, "id") : undefined
+}
 
 /** What an item is to its neighbours: items of the same kind in a row are one group, so that reasoning stays with what it led to. */
 const kindOf = (role: Content["role"], item: Json): string =>

@@ -1,0 +1,63 @@
+import type { Part } from "../../content/Content.ts"
+
+/**
+ * Thoughts that stand in the text of an answer, as of servers that do not separate them: Ollama, and vLLM without a parser. They are thoughts only
+ * where the text begins with them: anywhere else a model writes about such marks.
+ */
+
+const [opening, closing] = ["<think>", "</think>"]
+
+/** The length of the longest end of a text with which the closing mark may begin. */
+const openEnd = (text: string): number => {
+  let length = Math.min(text.length, closing.length - 1)
+  while (!closing.startsWith(text.slice(text.length - length))) length -= 1
+  return length
+}
+
+const partsOf = (text: string, thought: boolean): ReadonlyArray<Part> =>
+  text === "" ? [] : [thought ? { text, thought } : { text }]
+
+/** Reads a text that arrives in pieces. Mutable. */
+export class InlineThought {
+  private place: "beginning" | "thought" | "behind" | "text" = "beginning"
+  /** What may belong to a mark: it is read when more has arrived. */
+  private held = ""
+
+  /** Adds a piece. Returns the parts that it completes. */
+  push(piece: string): ReadonlyArray<Part> {
+    const text = this.held + piece
+    this.held = ""
+    const words = text.trimStart()
+    switch (this.place) {
+      case "beginning":
+        if (opening.startsWith(words)) this.held = text
+        else this.place = words.startsWith(opening) ? "thought" : "text"
+        if (this.place === "beginning") return []
+        return this.push(this.place === "thought" ? words.slice(opening.length) : text)
+      case "thought": {
+        const end = text.indexOf(closing)
+        const known = end < 0 ? text.length - openEnd(text) : end
+        if (end < 0) this.held = text.slice(known)
+        else this.place = "behind"
+        return [...partsOf(text.slice(0, known), true), ...(end < 0 ? [] : this.push(text.slice(end + closing.length)))]
+      }
+      case "behind":
+        // The blank lines behind a thought belong to it.
+        if (words !== "") this.place = "text"
+        return partsOf(words, false)
+      case "text":
+        return partsOf(text, false)
+    }
+  }
+
+  /** Returns the rest: a mark that never came is text. */
+  end(): ReadonlyArray<Part> {
+    return partsOf(this.held, this.place === "thought")
+  }
+}
+
+/** The thought with which a whole text begins, and the text itself. */
+export const inlineParts = (text: string): ReadonlyArray<Part> => {
+  const inline = new InlineThought()
+  return [...inline.push(text), ...inline.end()]
+}
