@@ -155,8 +155,8 @@ export const namesIn = (text: string): ReadonlySet<string> => {
   return names
 }
 
-/** Names among which the paths that results showed are looked for. */
-const maxSeenNames = 4_000
+/** Names among which paths are looked for. */
+const maxPathNames = 4_000
 
 /** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
 const transient =
@@ -172,13 +172,13 @@ const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-
 const endsOf = (path: string): ReadonlyArray<string> =>
   [...path.matchAll(/(?<=.)\//g)].map(({ index }) => path.slice(index + 1))
 
-/** Returns the paths that results showed, best first, without files that were read or changed. */
-export const seenPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** Returns the paths that were named, best first, without files that a tool read or changed. */
+export const namedPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const known = new Set([...files.keys()].flatMap((path) => [path, ...endsOf(path)]))
   // Of an agent that does not record its folder, calls name a file by the end of the path that results show.
   const isKnown = (path: string) =>
     known.has(path) || (path.startsWith("/") && endsOf(path).some((end) => files.has(end)))
   return names
-    .slice(0, maxSeenNames)
+    .slice(0, maxPathNames)
     .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name) && !isTransient(name))
 }

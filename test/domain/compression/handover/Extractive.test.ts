@@ -566,6 +566,19 @@ it.each<readonly [what: string, tool: string, args: object, isShown: boolean]>([
   assert.strictEqual(/^- last written to a\.gradle[^]*lib:1\.20/m.test(whole), isShown)
 })
 
+it.each<readonly [shell: string, command: string]>([
+  ["Bash", "cat lib/a.ts"],
+  ["Bash", "sed -n 1,40p lib/a.ts | head -20"],
+  ["PowerShell", "Get-Content lib/a.ts"]
+])("what %s printed with %s is not listed as a file that nobody read", (shell, command) => {
+  const { text: whole } = extract([
+    user(text("Look at it.")),
+    ...calls([shell, { command }, { output: "1" }], [shell, { command: "ls lib" }, { output: "lib/a.ts\nlib/b.ts" }])
+  ])
+  assert.match(whole, /^- other files that were named:\n(?: {4}.*\n)*? {4,}(?:lib\/)?a\.ts$/m)
+  assert.notInclude(whole, "not read")
+})
+
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
   const refusal =
     "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
