@@ -1,5 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
+import { isDryRun } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
@@ -7,7 +8,16 @@ import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { type Refuser, refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
+import {
+  type CheckKind,
+  checksOf,
+  commitsIn,
+  isMilestone,
+  programsOf,
+  provesSuccess,
+  runPrograms,
+  succeeded
+} from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -101,7 +111,7 @@ const endForms = [
 
 /** Matches commands that can make a commit: a few of git's options, which may take a value, stand before its task. */
 export const makesCommit =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)(?![^|;&\n]{0,400}\s--dry-run\b)/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
@@ -160,9 +170,11 @@ const maxOpenFailures = 400
 /** Files that a lesson names. */
 const maxLessonFiles = 8
 
-/** What only looks at something fails without consequences, but for a look at checks that run elsewhere. */
+/** What only looks at something fails without consequences, but for a look at checks that run elsewhere, or at what would be done. */
 const isHarmless = (command: string): boolean =>
-  isLook(command) && !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command)
+  isLook(command) &&
+  !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command) &&
+  !runPrograms(command).some(({ program, words }) => isDryRun(program, words))
 
 /** Records the failure of a command. */
 const recordFailure = (
@@ -199,7 +211,7 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
     for (const kind of passed) checks.delete(kind)
     const isEnded =
       name === command ||
-      (program === undefined ? passed.length > 0 : programs.has(program)) ||
+      (program === undefined ? passed.length > 0 : provesSuccess(programs, program)) ||
       (isCheck && checks.size === 0)
     if (!isEnded || refusedBy !== undefined) continue
     failures.delete(name)

@@ -218,6 +218,20 @@ describe("commands", () => {
     )
   })
 
+  it("that run dry end no failure of the real thing, which ends theirs, and pass no check", () => {
+    const { checks, failures } = evidenceOf(
+      failed("npm publish", "403"),
+      ran("npm publish --dry-run"),
+      failed("helm upgrade web . --dry-run", "no chart"),
+      failed("make test", "1 failed"),
+      ran("make -n test"),
+      failed("kubectl apply --dry-run=server -f a.yaml", "no field"),
+      ran("kubectl apply -f b.yaml")
+    )
+    assert.deepStrictEqual([...failures.keys()], ["npm publish", "helm upgrade web . --dry-run", "make test"])
+    assert.strictEqual(checks.get("tests")?.ok, false)
+  })
+
   it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
     const refused: Call = [
       "Edit",
@@ -291,7 +305,9 @@ describe("commands that make a commit", () => {
     ["git diff src/commit.ts", false],
     ["git push -u origin fix/revert", false],
     ["git log --grep revert", false],
-    ["git status\nnpm run commit", false]
+    ["git status\nnpm run commit", false],
+    ["git commit --dry-run -m x", false],
+    ["git push --dry-run && git commit -m x && npm publish --dry-run", true]
   ])("%s: %s", (command, isOne) => assert.strictEqual(makesCommit.test(command), isOne))
 
   it.each(["git ", "git -c ", "-c a ", "git -c 'a", "git -c a='"])("repeated %s takes linear time", (piece) =>
