@@ -33,6 +33,8 @@ export interface RecordedRequest {
   readonly usage: Usage
   /** The conversation within the file: absent for the main one. */
   readonly thread?: string
+  /** Whether the file repeats it of the session that it comes from, where it was paid. */
+  readonly isCopied?: true
   /** What happened since the request before it in the same conversation. */
   readonly changes?: ReadonlyArray<CacheChange>
 }
