@@ -384,7 +384,16 @@ const gatherSettled = ({ settled }: Gathering, entries: ReadonlyArray<Entry>, in
   }
 }
 
-/** Gathers the state of the work from entries that left the window earlier: files, commands, failures and items. */
+/** Gathers the images and files of a part. */
+const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }: Entry, at: number): void => {
+  const part = content.parts[at]
+  if (part === undefined) return
+  for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
+    attachments.push({ entry: id, text: mediaText(media), handle: handles[at] })
+  }
+}
+
+/** Gathers the state of the work from entries that left the window earlier: files, commands, failures, items and attachments. */
 function* gatherEarlier(
   state: Gathering,
   earlier: ReadonlyArray<Entry>,
@@ -396,6 +405,7 @@ function* gatherEarlier(
     gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
       if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
+      gatherAttachments(state, entry, at)
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield
@@ -488,9 +498,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     for (const [at, part] of entry.content.parts.entries()) {
       state.weights.now += 1
       const handle = entry.handles[at]
-      for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
-        state.attachments.push({ entry: entry.id, text: mediaText(media), handle })
-      }
+      gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
         gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)

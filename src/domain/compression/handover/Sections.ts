@@ -38,17 +38,18 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   const [summary] = evidence.summaries
   const show = showMessages(messages, first)
   const shown = new Set(messages.map(({ entry }): string => entry))
-  // What the log still has is shown from the log.
-  const older = carriedTo(
-    evidence,
-    "overall_goal"
-  )([]).filter((item) => !userWordsIn(item.text).some(({ entry }) => shown.has(entry)))
   const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
     statement(
       `attachment ${entry} ${at}`,
       `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
     )
   )
+  // What the log still has is shown from the log.
+  const attached = new Set(attachments.map(({ text }) => text))
+  const older = carriedTo(
+    evidence,
+    "overall_goal"
+  )([]).filter(({ text }) => !attached.has(text) && !userWordsIn(text).some(({ entry }) => shown.has(entry)))
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
@@ -64,8 +65,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
       const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
       return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
     })
-    const attached = within(attachments, share("messages") / 4)
-    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...attached], clipped }
+    const media = within(attachments, share("messages") / 4)
+    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...media], clipped }
   }
 }
 

@@ -655,6 +655,27 @@ it("where another program's summary begins the conversation, the goal is that of
   )
 })
 
+it("an image that came before another program's compaction is told, once, also from the next snapshot on", () => {
+  const [image, words, summary, ours] = entriesOf([
+    user(text("Make it look so."), { inlineData: { mimeType: "image/png", data: "AAAA" } }),
+    user(text("1. Primary Request and Intent:\n   Make it look so.")),
+    user(text("Go on.")),
+    user(text("?"))
+  ])
+  if (image === undefined || words === undefined || summary === undefined || ours === undefined) throw new Error("none")
+  const written = (entries: ReadonlyArray<Entry>) =>
+    Work.runSync(
+      composeSnapshot(Work.runSync(gatherEvidence(entries, { earlier: [image] })), { budget: 4_000, kept: [] })
+    ).text
+  const first = written([{ ...words, author: "summary" }, summary])
+  const next = written([
+    { ...ours, author: "summary", content: user(text(first)) },
+    { ...summary, content: user(text("And on.")) }
+  ])
+  for (const whole of [first, next])
+    assert.strictEqual(whole.split("with message e1 came [image/png of 3 bytes]: recall h_").length, 2)
+})
+
 it("the agent's newest words are those of now", () => {
   const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
   const { text: whole } = extract([
