@@ -220,6 +220,12 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
   }
 }
 
+/** Ends the refusals of a tool's calls: the user allowed another one in their place. */
+export const endRefusals = ({ failures }: CommandHistory, tool: string): void => {
+  for (const [name, { refusedBy }] of failures)
+    if (refusedBy !== undefined && name.startsWith(`${tool} `)) failures.delete(name)
+}
+
 /** Notes that a file changed, for the lessons of the commands that fail. */
 export const recordFileChange = ({ failures }: CommandHistory, path: string): void => {
   for (const { files } of failures.values()) if (files.size < maxLessonFiles) files.add(path)

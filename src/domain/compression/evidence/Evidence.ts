@@ -18,10 +18,11 @@ import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
 import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { type Refuser, userReply } from "../../transcripts/voice/ResultVoice.ts"
-import { spokenText } from "../../transcripts/voice/Voice.ts"
+import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
   emptySnapshot,
@@ -32,12 +33,13 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
-import { type Settled, settledBy } from "./Agreements.ts"
+import { accepts, type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
   type CommandHistory,
   recordFileChange,
   emptyCommands,
+  endRefusals,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
@@ -66,7 +68,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
-import { planIn, taskSource } from "./TaskTexts.ts"
+import { approvedPlanIn, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
@@ -217,6 +219,24 @@ const answering =
       : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
   }
 
+/** Characters of a command by which its text is named. */
+const maxCommandChars = 100
+/** A shorter text tells nothing of the task. */
+const minTaskChars = 80
+
+/** Adds a text of the task. What is read in parts is one text: its longest part tells most. */
+const addTask = (tasks: Array<TaskText>, task: TaskText): void => {
+  const same = tasks.findIndex((known) => known.source === task.source)
+  if (same >= 0 && task.text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
+  else if (same < 0 && task.text.length >= minTaskChars && tasks.length < maxTasks) tasks.push(task)
+}
+
+/** Adds a plan that the user approved, in the place of an earlier one. */
+const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
+  const same = tasks.findIndex(({ source }) => source === approvedPlan)
+  tasks.splice(same < 0 ? tasks.length : same, same < 0 ? 0 : 1, { ...plan, source: approvedPlan })
+}
+
 /** Gathers what a call changed: the state of files, commands, failures and items. */
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
@@ -245,6 +265,14 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       reason,
       nameOf: (path) => nameOf(state.files, path)
     })
+  }
+  const plan =
+    answer === undefined || failed || isRefused
+      ? undefined
+      : approvedPlanIn(call, answerText(answer.part), state.files.edits)
+  if (plan !== undefined) {
+    addPlan(state, { entry: entry.id, text: plan, handle: answer?.handle })
+    endRefusals(commands, call.functionCall?.name ?? "")
   }
   return { actions, failed, refusedBy, subject }
 }
@@ -277,18 +305,17 @@ const gatherCall = (
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
   state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
-  if (answer === undefined) return file
-  const plan = planIn(call)
-  const source = plan === undefined ? (index < taskSearchEntries ? taskSource(call) : undefined) : approvedPlan
+  const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (source !== undefined && isRead && refusedBy === undefined && !isErrorResponse(answer.part)) {
-    const text = plan ?? withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    const handle = plan !== undefined ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
-    const task = { entry: entry.id, text, handle, source }
-    const same = tasks.findIndex((known) => known.source === source)
-    // What is read in parts is one text: its longest part tells most.
-    if (same >= 0 && (plan !== undefined || text.length > (tasks[same]?.text.length ?? 0))) tasks[same] = task
-    else if (same < 0 && text.length >= 80 && (plan !== undefined || tasks.length < maxTasks)) tasks.push(task)
+  if (
+    answer !== undefined &&
+    source !== undefined &&
+    isRead &&
+    refusedBy === undefined &&
+    !isErrorResponse(answer.part)
+  ) {
+    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+    addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
   }
   return file
 }
@@ -360,27 +387,33 @@ export interface GatherOptions {
 }
 
 /** Returns the agent's words that a message of the user answers: none where the agent went on to work, or the user said more since. */
-const answeredWords = (entries: ReadonlyArray<Entry>, index: number): string => {
+const answeredWords = (entries: ReadonlyArray<Entry>, index: number): QuotedText | undefined => {
   for (let at = index - 1; at >= 0; at -= 1) {
-    const { author, content } = entries[at] ?? {}
-    if (content?.role === "model") {
-      const last = content.parts.findLast((part) => !isThought(part))
-      return last !== undefined && isText(last) ? last.text : ""
+    const entry = entries[at]
+    if (entry?.content.role === "model") {
+      const { parts } = entry.content
+      const place = parts.findLastIndex((part) => !isThought(part))
+      const last = parts[place]
+      return last !== undefined && isText(last)
+        ? { entry: entry.id, text: last.text, handle: entry.handles[place] }
+        : undefined
     }
-    if (author === undefined) return ""
+    if (entry?.author === undefined) return undefined
   }
-  return ""
+  return undefined
 }
 
 /** Gathers what the user settled with a message that answers the agent's last words. */
-const gatherSettled = ({ settled }: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
+const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   const words = answeredWords(entries, index)
-  if (words === "") return
+  if (words === undefined) return
+  const plan = proposedPlanIn(words.text)
   for (const { text } of requestSpans(entry)) {
-    const found = settledBy(text, words)
-    if (found !== undefined) settled.push({ ...found, entry: entry.id })
+    const found = settledBy(text, words.text)
+    if (found !== undefined) state.settled.push({ ...found, entry: entry.id })
+    if (plan !== undefined && accepts(text)) addPlan(state, { ...words, text: plan })
   }
 }
 
@@ -464,6 +497,16 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   )
 }
 
+/** Gathers what the command says with which the user began: the program writes its text into the next message. */
+const gatherCommand = ({ tasks }: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
+  if (index >= taskSearchEntries || next?.author !== "program") return
+  const typed = content.parts.map(({ text = "" }) => (text.startsWith("<") ? typedText(text) : "")).join("")
+  const at = next.content.parts.findIndex((part) => isText(part) && !part.text.startsWith("<"))
+  const text = next.content.parts[at]?.text
+  if (!typed.startsWith("/") || text === undefined) return
+  addTask(tasks, { entry: next.id, text, handle: next.handles[at], source: shortLine(typed, maxCommandChars) })
+}
+
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
 const gatherRequests = (
   state: Gathering,
@@ -474,6 +517,7 @@ const gatherRequests = (
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   gatherSettled(state, entries, index)
+  gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
     countUse(state.weights, span.text, { amount: ranking.user })

@@ -238,6 +238,73 @@ describe("what was read", () => {
     assert.match(told, isTold ? /Totals 1\. Sum up 2\..*vitest\.$/ : /Totals 1\. Guess 2\./)
   })
 
+  const refused = { error: "The agent proposed a plan that was rejected by the user." }
+  const planFile = "/home/u/.gemini/tmp/x/plans/totals.md"
+  const inFile = (answer: string) => [
+    ...calls(
+      ["write_file", { file_path: planFile, content: plan("Guess") }, { output: "ok" }],
+      ["replace", { file_path: planFile, old_string: "Guess", new_string: "Sum up" }, { output: "ok" }],
+      ["exit_plan_mode", { plan_path: planFile }, { output: answer }]
+    )
+  ]
+  const inWords = (answer: string) => [
+    model(text(`Here it is.\n<proposed_plan>\n${plan("Sum up")}\n</proposed_plan>`)),
+    user(text(answer))
+  ]
+  it.each<readonly [what: string, contents: ReadonlyArray<Content>, isTold: boolean]>([
+    [
+      "as the user edited it",
+      calls([
+        "ExitPlanMode",
+        { plan: plan("Guess") },
+        { output: `User has approved your plan.\n\n## Approved Plan (edited by user):\n${plan("Sum up")}` }
+      ]),
+      true
+    ],
+    ["as its file has it", inFile("Plan approved. Switching to Auto-Edit mode."), true],
+    ["of the file that was not approved", inFile("Plan rejected. User feedback: no"), false],
+    ["of Codex", inWords("Implement the plan."), true],
+    ["of Codex, in words of the user", inWords("yes, go ahead"), true],
+    ["of Codex that was not accepted", inWords("No, keep it simple."), false]
+  ])("a plan %s", (_, contents, isTold) => {
+    const { text: whole } = extract([user(text("Show the totals.")), ...contents])
+    assert.strictEqual(/the plan that the user approved \(e\d h_\w+\): Totals 1\. Sum up 2\./.test(whole), isTold)
+  })
+
+  it("a plan that was approved ends the refusal of another one, and stays known where another program compacted", () => {
+    const made = entriesOf([
+      user(text("Show the totals.")),
+      ...calls(
+        ["ExitPlanMode", { plan: plan("Guess") }, refused],
+        ["ExitPlanMode", { plan: plan("Sum up") }, { output: "User has approved your plan." }]
+      )
+    ])
+    const whole = (earlier: ReadonlyArray<Entry>, entries: ReadonlyArray<Entry>) =>
+      Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(entries, { earlier })), { budget: 4_000, kept: [] }))
+        .text
+    for (const written of [whole([], made), whole(made, [])]) {
+      assert.match(written, /the plan that the user approved \(e\d h_\w+\): Totals 1\. Sum up/)
+      assert.notInclude(written, "refused by")
+    }
+  })
+
+  it("a command with which the user began is told with what it says", () => {
+    const [began, says, output] = entriesOf([
+      user(text("<command-name>/review</command-name>\n<command-args>1482 the SQL</command-args>")),
+      user(text("Review the pull request 1482 the SQL: read its diff, list bugs by severity, and merge nothing.")),
+      user(
+        text(
+          "<local-command-stdout>Set model to Opus, which is the largest of them, and as slow as ever</local-command-stdout>"
+        )
+      )
+    ])
+    if (began === undefined || says === undefined || output === undefined) throw new Error("none")
+    const told = (next: Entry) =>
+      Work.runSync(extractSnapshot([began, { ...next, author: "program" }], { budget: 4_000, kept: [] })).text
+    assert.match(told(says), /task text, \/review 1482 the SQL \(e2 h_\w+\): Review the pull request 1482/)
+    assert.notInclude(told(output), "task text")
+  })
+
   it("quotes what the user said in place of a call, and does not tell the call as made", () => {
     const words = "Never delete the build folder; move it to /tmp/old instead."
     const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
