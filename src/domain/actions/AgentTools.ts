@@ -65,7 +65,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Codex", kind: "search", names: "web_search grep_files list_dir" },
   { agent: "Codex", kind: "plan", names: "update_plan" },
   { agent: "Codex", kind: "ask", names: "request_user_input" },
-  { agent: "Codex", kind: "delegate", names: "spawn_agent" },
+  { agent: "Codex", kind: "delegate", names: "spawn_agent wait_agent wait" },
   { agent: "opencode", kind: "read", names: "read" },
   { agent: "opencode", kind: "write", names: "write" },
   { agent: "opencode", kind: "edit", names: "edit multiedit" },

@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
+import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
 import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
@@ -136,6 +137,8 @@ class Gathering {
   readonly summaries: Array<QuotedText> = []
   /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
   readonly tasks: Array<TaskText> = []
+  /** What other agents reported, oldest first. */
+  readonly reports: Array<QuotedText> = []
   /** The agent's latest texts, oldest first. */
   readonly lastWords: Array<QuotedText> = []
   /** The names of the tools' parameters, which every request declares. */
@@ -300,6 +303,8 @@ const gatherCall = (
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
   const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
+  for (const report of answer === undefined || failed ? [] : reportsIn(call, answerText(answer.part)))
+    state.reports.push({ entry: entry.id, text: report, handle: answer?.handle })
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
@@ -487,6 +492,8 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
+    const handle = around.entry.handles[around.at]
+    for (const report of notifiedReports(part.text)) state.reports.push({ entry: id, text: report, handle })
     return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
       amount: ranking.program
     })

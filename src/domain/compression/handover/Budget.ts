@@ -55,6 +55,7 @@ const shares = {
   lessons: 0.04,
   decisions: 0.05,
   settled: 0.05,
+  reports: 0.04,
   task: 0.05,
   summary: 0.06,
   carried: 0.04

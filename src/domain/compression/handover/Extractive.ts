@@ -63,6 +63,7 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
     commits: evidence.commits.slice(-maxItems),
     lessons: evidence.lessons.slice(-maxItems),
     decisions: evidence.decisions.slice(-maxItems),
+    reports: evidence.reports.slice(-maxItems),
     settled: evidence.settled.slice(-maxItems)
   }
 }

@@ -233,6 +233,9 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   }
 }
 
+/** Characters of what another agent reported. */
+const maxReportChars = 300
+
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
@@ -262,6 +265,12 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>
     statement(`settled ${entry}`, `the user ${how} (${entry}): ${short(what)}`)
   )
+  const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
+    statement(
+      `report ${entry} ${text.length}`,
+      `another agent reported (${ofEntry(entry, handle)}): ${byEnds(short(text), maxReportChars)}`
+    )
+  )
   const carried = carriedTo(evidence, "key_knowledge")
   return (share) => {
     const taskChars = Math.floor((share("task") / Math.max(1, tasks.length) - 40) * 3.2)
@@ -279,6 +288,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
       ...within(settled, share.least("settled")),
+      ...within(reports, share("reports")),
       ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]

@@ -743,6 +743,17 @@ it("an image that came before another program's compaction is told, once, also f
     assert.strictEqual(whole.split("with message e1 came [image/png of 3 bytes]: recall h_").length, 2)
 })
 
+it("what other agents reported is told, the latest first", () => {
+  const { text: whole } = extract([
+    user(text("Find the deadlock.")),
+    ...calls(
+      ["Task", { prompt: "Read the pool" }, { output: "The lock is taken twice." }],
+      ["Task", { prompt: "Read the log" }, { output: "It hangs since Monday." }]
+    )
+  ])
+  assert.match(whole, /another agent reported \(e4 h_\w+\): It hangs since Monday\.\n- another agent reported \(e2 /)
+})
+
 it("the agent's newest words are those of now", () => {
   const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
   const { text: whole } = extract([
