@@ -33,8 +33,15 @@ export interface PassageForm {
 const sentMeanwhile: ReadonlyArray<PassageForm> = [
   {
     speaker: "program",
-    opens: /<system-reminder>\s*The user sent (?:the following|a new) message(?: while you were working)?:\n/y,
+    opens:
+      /(?:<system-reminder>\s*The user sent (?:the following|a new) message(?: while you were working)?|The user sent a new message while you were working):\n/y,
     until: /:\n/
+  },
+  // Since 2.1.223, also without the tags.
+  {
+    speaker: "program",
+    opens: /This is how Claude Code surfaces messages the user sends mid-turn\b/y,
+    overParts: /^This is how Claude Code surfaces messages the user sends mid-turn\b/gm
   },
   {
     speaker: "program",
