@@ -3,7 +3,7 @@ import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
-import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
+import { answerText, answerTexts, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -303,7 +303,7 @@ const gatherCall = (
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
   const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
-  for (const report of answer === undefined || failed ? [] : reportsIn(call, answerText(answer.part)))
+  for (const report of answer === undefined || failed ? [] : reportsIn(call, answerTexts(answer.part).join("\n")))
     state.reports.push({ entry: entry.id, text: report, handle: answer?.handle })
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")
@@ -524,7 +524,9 @@ const gatherRequests = (
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   gatherSettled(state, entries, index)
-  gatherCommand(state, entry, entries[index + 1], index)
+  // The agent runs commands of its own within its work.
+  if (entries[index - 1]?.content.parts.some(isResponse) !== true)
+    gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
     countUse(state.weights, span.text, { amount: ranking.user })

@@ -158,9 +158,9 @@ export const namesIn = (text: string): ReadonlySet<string> => {
 /** Names among which paths are looked for. */
 const maxPathNames = 4_000
 
-/** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
+/** Files that a program made or fetched, those of temporary folders, and placeholders: nobody goes on from them. */
 const transient =
-  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var|path\/to)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
 
 /** Whether nobody goes on from a file. */
 export const isTransient = (path: string): boolean => transient.test(path)
@@ -178,7 +178,16 @@ export const namedPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<st
   // Of an agent that does not record its folder, calls name a file by the end of the path that results show.
   const isKnown = (path: string) =>
     known.has(path) || (path.startsWith("/") && endsOf(path).some((end) => files.has(end)))
+  /** Whether it is a file of a diff, with one of the folders that git writes before it. */
+  const isOfDiff = (path: string) => /^[ab]\//.test(path) && (isKnown(path.slice(2)) || anchors.has(path.slice(2)))
   return names
     .slice(0, maxPathNames)
-    .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name) && !isTransient(name))
+    .filter(
+      (name) =>
+        anchors.get(name)?.kind === "path" &&
+        filePath.test(name) &&
+        !isKnown(name) &&
+        !isOfDiff(name) &&
+        !isTransient(name)
+    )
 }

@@ -301,6 +301,10 @@ describe("what was read", () => {
     if (began === undefined || says === undefined || output === undefined) throw new Error("none")
     const told = (next: Entry) =>
       Work.runSync(extractSnapshot([began, { ...next, author: "program" }], { budget: 4_000, kept: [] })).text
+    const [called, result] = entriesOf(calls(["Skill", { skill: "review" }, { output: "Launching skill: review" }]))
+    if (called === undefined || result === undefined) throw new Error("none")
+    const byAgent = [called, result, began, { ...says, author: "program" as const }]
+    assert.notInclude(Work.runSync(extractSnapshot(byAgent, { budget: 4_000, kept: [] })).text, "task text")
     assert.match(told(says), /task text, \/review 1482 the SQL \(e2 h_\w+\): Review the pull request 1482/)
     assert.notInclude(told(output), "task text")
   })
@@ -748,7 +752,16 @@ it("what other agents reported is told, the latest first", () => {
     user(text("Find the deadlock.")),
     ...calls(
       ["Task", { prompt: "Read the pool" }, { output: "The lock is taken twice." }],
-      ["Task", { prompt: "Read the log" }, { output: "It hangs since Monday." }]
+      [
+        "Task",
+        { prompt: "Read the log" },
+        {
+          content: [
+            { type: "text", text: "It hangs since Monday." },
+            { type: "text", text: "agentId: a1 (resume)" }
+          ]
+        }
+      ]
     )
   ])
   assert.match(whole, /another agent reported \(e4 h_\w+\): It hangs since Monday\.\n- another agent reported \(e2 /)

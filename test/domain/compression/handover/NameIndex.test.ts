@@ -88,7 +88,10 @@ describe("files that were named", () => {
   it.each([
     ["a longer path of a file that was written", "/root/acc/system.py", []],
     ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
-    ["a shorter path of it", "system.py", []]
+    ["a shorter path of it", "system.py", []],
+    ["the same in a diff", "b/acc/system.py", []],
+    ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]],
+    ["a placeholder", "/path/to/system.ts", []]
   ])("%s", (_, shown, seen) => {
     const evidence = Work.runSync(
       gatherEvidence(
