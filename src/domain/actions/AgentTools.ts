@@ -19,6 +19,8 @@ export type ToolKind =
   /** Shows a plan to the user, who approves it. */
   | "approve"
   | "plan"
+  /** Makes or changes one item of the todo list. */
+  | "item"
   | "delegate"
 
 /** The names of some tools of an agent that do the same, and the versions that have them. */
@@ -40,6 +42,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Gemini CLI", versions: "to 0.26", kind: "search", names: "search_file_content" },
   { agent: "Gemini CLI", versions: "from 0.27", kind: "search", names: "grep_search" },
   { agent: "Gemini CLI", kind: "plan", names: "write_todos" },
+  { agent: "Gemini CLI", versions: "from 0.32", kind: "item", names: "tracker_create_task tracker_update_task" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "ask", names: "ask_user" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "approve", names: "exit_plan_mode" },
   { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator invoke_agent" },
@@ -50,6 +53,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Claude Code", versions: "from 2.1, on Windows", kind: "command", names: "PowerShell" },
   { agent: "Claude Code", kind: "search", names: "Grep Glob LS WebFetch WebSearch ToolSearch LSP" },
   { agent: "Claude Code", kind: "plan", names: "TodoWrite" },
+  { agent: "Claude Code", versions: "from 2.1.16", kind: "item", names: "TaskCreate TaskUpdate" },
   { agent: "Claude Code", kind: "ask", names: "AskUserQuestion" },
   { agent: "Claude Code", kind: "approve", names: "ExitPlanMode" },
   { agent: "Claude Code", kind: "delegate", names: "Task Agent" },
@@ -196,6 +200,28 @@ export const replacementsIn = (args: unknown): ReadonlyArray<readonly [before: s
     ...(before === "" && after === "" ? [] : [[before, after] as const]),
     ...(Array.isArray(several) ? several.flatMap(replacementsIn) : [])
   ]
+}
+
+/** The change of one item of a todo list: what the call says of it. */
+interface ItemChange {
+  /** Undefined: no answer names it. */
+  readonly id: string | undefined
+  readonly text: string | undefined
+  readonly status: string | undefined
+}
+
+/** Returns what a call changes in an item of a todo list; undefined for any other call. A new item has its number from the answer. */
+export const itemChangeIn = (name: string, args: unknown, answer: string): ItemChange | undefined => {
+  if (toolKind(name) !== "item" || !Predicate.isObject(args)) return undefined
+  const [, number, key] = /#(\d+)|^Created task (\w+):/.exec(answer.slice(0, 200)) ?? []
+  const isNew = /create/i.test(name)
+  const named = args.taskId ?? args.id
+  const id = isNew ? (number ?? key) : named === undefined ? undefined : String(named)
+  return {
+    id,
+    text: stringAt(args, isNew ? ["subject", "title", "description"] : ["subject", "title"]),
+    status: stringAt(args, ["status"])
+  }
 }
 
 /** Returns the items of a list of work. */
