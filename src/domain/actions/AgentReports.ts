@@ -5,8 +5,8 @@ import { toolKind } from "./AgentTools.ts"
 
 /** What other agents report to the one whose session it is: in the result of a call, or in a later message of the program. */
 
-/** Where a report stands among what programs write around it (Claude Code's message, opencode's result). */
-const between = /<(result|task_result)>\s*([^]*?)\s*<\/\1>/g
+/** Where a report stands among what programs write around it (Claude Code's message, opencode's result, a review in Codex). */
+const between = /<(results?|task_result)>\s*([^]*?)\s*<\/\1>/g
 /** A result that only says that the agent runs (Claude Code, Codex). */
 const started = /^(?:Async agent launched|\{"agent_id")/
 /** What Claude Code writes after the report. */
@@ -20,7 +20,7 @@ const completedIn = (value: unknown): ReadonlyArray<string> => {
 
 /** Returns the reports in a message of a program. */
 export const notifiedReports = (text: string): ReadonlyArray<string> =>
-  /<(?:task|agent)-notification>/.test(text)
+  /<(?:(?:task|agent)-notification|user_action)>/.test(text)
     ? [...text.matchAll(between)].map(([, , report = ""]) => report)
     : completedIn(parsedOrUndefined(/<subagent_notification>([^]*?)<\/subagent_notification>/.exec(text)?.[1] ?? ""))
 

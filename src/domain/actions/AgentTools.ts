@@ -15,6 +15,8 @@ export type ToolKind =
   | "command"
   | "script"
   | "search"
+  /** Asks how something goes on in the background, or stops it. */
+  | "follow"
   | "ask"
   /** Shows a plan to the user, who approves it. */
   | "approve"
@@ -52,6 +54,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Claude Code", kind: "command", names: "Bash" },
   { agent: "Claude Code", versions: "from 2.1, on Windows", kind: "command", names: "PowerShell" },
   { agent: "Claude Code", kind: "search", names: "Grep Glob LS WebFetch WebSearch ToolSearch LSP" },
+  { agent: "Claude Code", kind: "follow", names: "BashOutput KillBash KillShell TaskOutput TaskStop" },
   { agent: "Claude Code", kind: "plan", names: "TodoWrite" },
   { agent: "Claude Code", versions: "from 2.1.16", kind: "item", names: "TaskCreate TaskUpdate" },
   { agent: "Claude Code", kind: "ask", names: "AskUserQuestion" },
@@ -67,6 +70,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Codex", kind: "patch", names: "apply_patch" },
   { agent: "Codex", kind: "read", names: "read_file view_image" },
   { agent: "Codex", kind: "search", names: "web_search grep_files list_dir" },
+  { agent: "Codex", kind: "follow", names: "write_stdin" },
   { agent: "Codex", kind: "plan", names: "update_plan" },
   { agent: "Codex", kind: "ask", names: "request_user_input" },
   { agent: "Codex", kind: "delegate", names: "spawn_agent wait_agent wait" },

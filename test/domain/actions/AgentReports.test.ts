@@ -29,6 +29,11 @@ describe("what another agent reports", () => {
       "<task-notification>\n<task-id>a1</task-id>\n<status>completed</status>\n<result>Twice.</result>\n</task-notification>",
       ["Twice."]
     ],
+    [
+      "Codex, of a review",
+      "<user_action>\n  <action>review</action>\n  <results>\n  [P1] It is taken twice.\n  </results>\n</user_action>",
+      ["[P1] It is taken twice."]
+    ],
     ["Claude Code, of a command", "<task-notification>\n<summary>exit code 0</summary>\n</task-notification>", []],
     [
       "Codex",

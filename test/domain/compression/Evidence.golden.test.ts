@@ -689,7 +689,10 @@ describe("details", () => {
       ...made(1, ["Write", { file_path: `${folder}/a.ts` }, created], [...sh(command), done]),
       ...made(5, ["Write", { file_path: then }, created])
     )
-    assert.deepStrictEqual(Object.fromEntries([...evidence.files].map(([path, { state }]) => [path, state])), states)
+    const told: Record<string, string> = Object.fromEntries(
+      [...evidence.files].map(([path, { state }]) => [path, state])
+    )
+    assert.deepStrictEqual(told, states)
   })
 
   it("file_path and a path in a shell's folder identify the same file", () => {

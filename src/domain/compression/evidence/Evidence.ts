@@ -40,7 +40,7 @@ import {
   type CommandHistory,
   recordFileChange,
   emptyCommands,
-  endRefusals,
+  endFailures,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
@@ -254,7 +254,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
     const isEnd = recordBackgroundEnd(commands, entry.id, call, answer)
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
-    const looks = kind === "read" || kind === "search"
+    const looks = kind === "read" || kind === "search" || kind === "follow"
     const text = isRefused ? spokenText(answer.part) : ""
     const reason = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
     recordResult(commands, {
@@ -275,7 +275,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       : approvedPlanIn(call, answerText(answer.part), state.files.edits)
   if (plan !== undefined) {
     addPlan(state, { entry: entry.id, text: plan, handle: answer?.handle })
-    endRefusals(commands, call.functionCall?.name ?? "")
+    endFailures(commands, call.functionCall?.name ?? "", true)
   }
   return { actions, failed, refusedBy, subject }
 }

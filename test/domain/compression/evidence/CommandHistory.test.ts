@@ -315,6 +315,19 @@ describe("commands that make a commit", () => {
   )
 })
 
+it("a call of a tool that we know no more of ends the failures of its tool, and no refusal or failure of another", () => {
+  const made = (tool: string, sql: string, answer: object): Call => [tool, { sql }, answer]
+  const closed = { error: "MCP error -32000: Connection closed" }
+  const { failures } = evidenceOf(
+    made("mcp__pg__query", "select 1", closed),
+    made("mcp__pg__query", "drop table a", { error: "The user doesn't want to proceed with this tool use." }),
+    made("mcp__my__query", "select 1", closed),
+    made("mcp__pg__query", "select 2", { output: "2" }),
+    ["TaskStop", { task_id: "b7" }, { error: "Task b7 is not running (status: completed)" }]
+  )
+  assert.deepStrictEqual([...failures.keys()], ["mcp__pg__query drop table a", "mcp__my__query select 1"])
+})
+
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
   const edit = (id: string) => call("Edit", { file_path: "a.ts", old_string: id, new_string: "x" }, id)
   const answers = user(response("Edit", { error: "String to replace not found" }, "1"), response("Edit", {}, "2"))
