@@ -5,7 +5,7 @@ import { isJson } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { textAt } from "../JsonRecord.ts"
-import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
+import { isBareCommand, snapshotTitle, typedTitle } from "../PromptTitle.ts"
 import { isClosed, markedAuthor, type Marks } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
@@ -122,7 +122,7 @@ export const addPrompt = (state: ScanState, content: unknown, marks: Marks = {})
     return false
   }
   state.facts.prompts += 1
-  noteTitle(state, parts, promptTitle)
+  noteTitle(state, parts, typedTitle)
   return true
 }
 

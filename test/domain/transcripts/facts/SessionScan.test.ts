@@ -226,6 +226,8 @@ describe("the title of a session", () => {
     assert.strictEqual(titleOf("<task-notification> done", "Go on.", "And on."), "Go on.")
     assert.strictEqual(titleOf("/mode"), "/mode")
     assert.strictEqual(titleOf("/review the diff", "Now merge."), "/review the diff")
+    const recorded = "<command-name>/review</command-name>\n<command-args>the diff</command-args>"
+    assert.strictEqual(titleOf(recorded, "Now merge."), "/review the diff")
   })
 })
 
