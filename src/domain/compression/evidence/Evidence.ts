@@ -222,8 +222,9 @@ const answering =
       : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
   }
 
-/** Characters of a command by which its text is named. */
+/** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
 const maxCommandChars = 100
+const maxCommandTextChars = 600
 /** A shorter text tells nothing of the task. */
 const minTaskChars = 80
 
@@ -511,7 +512,8 @@ const gatherCommand = ({ tasks }: Gathering, { content }: Entry, next: Entry | u
   const at = next.content.parts.findIndex((part) => isText(part) && !part.text.startsWith("<"))
   const text = next.content.parts[at]?.text
   if (!typed.startsWith("/") || text === undefined) return
-  addTask(tasks, { entry: next.id, text, handle: next.handles[at], source: shortLine(typed, maxCommandChars) })
+  const source = shortLine(typed, maxCommandChars)
+  addTask(tasks, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
