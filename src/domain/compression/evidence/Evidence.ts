@@ -224,7 +224,7 @@ const answering =
 
 /** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
 const maxCommandChars = 100
-const maxCommandTextChars = 600
+const maxCommandTextChars = 300
 /** A shorter text tells nothing of the task. */
 const minTaskChars = 80
 
