@@ -2,6 +2,7 @@ import { Predicate } from "effect"
 import type { Part } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { toolKind } from "./AgentTools.ts"
+import { answerTexts } from "./ToolResults.ts"
 
 /** What other agents report to the one whose session it is: in the result of a call, or in a later message of the program. */
 
@@ -25,8 +26,9 @@ export const notifiedReports = (text: string): ReadonlyArray<string> =>
     : completedIn(parsedOrUndefined(/<subagent_notification>([^]*?)<\/subagent_notification>/.exec(text)?.[1] ?? ""))
 
 /** Returns the reports in the result of a call. */
-export const reportsIn = ({ functionCall: call }: Part, result: string): ReadonlyArray<string> => {
+export const reportsIn = ({ functionCall: call }: Part, answer: Part): ReadonlyArray<string> => {
   if (toolKind(call?.name ?? "") !== "delegate") return []
+  const result = answerTexts(answer).join("\n")
   const json = result.startsWith("{") ? completedIn(parsedOrUndefined(result)) : []
   if (json.length > 0 || started.test(result)) return json
   const marked = [...result.matchAll(between)].map(([, , report = ""]) => report)

@@ -215,9 +215,9 @@ interface ItemChange {
 }
 
 /** Returns what a call changes in an item of a todo list; undefined for any other call. A new item has its number from the answer. */
-export const itemChangeIn = (name: string, args: unknown, answer: string): ItemChange | undefined => {
+export const itemChangeIn = (name: string, args: unknown, answer: () => string): ItemChange | undefined => {
   if (toolKind(name) !== "item" || !Predicate.isObject(args)) return undefined
-  const [, number, key] = /#(\d+)|^Created task (\w+):/.exec(answer.slice(0, 200)) ?? []
+  const [, number, key] = /#(\d+)|^Created task (\w+):/.exec(answer().slice(0, 200)) ?? []
   const isNew = /create/i.test(name)
   const named = args.taskId ?? args.id
   const id = isNew ? (number ?? key) : named === undefined ? undefined : String(named)

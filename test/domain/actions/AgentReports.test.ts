@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { notifiedReports, reportsIn } from "../../../src/domain/actions/AgentReports.ts"
-import { call } from "../../../src/domain/content/Content.ts"
+import { call, response } from "../../../src/domain/content/Content.ts"
 
 describe("what another agent reports", () => {
   it.each<readonly [what: string, tool: string, result: string, reports: ReadonlyArray<string>]>([
@@ -21,7 +21,9 @@ describe("what another agent reports", () => {
     ["to Codex, later", "spawn_agent", '{"agent_id":"a","nickname":"Kepler"}', []],
     ["to Codex", "wait_agent", '{"status":{"a":{"completed":"Twice."},"b":"running"},"timed_out":false}', ["Twice."]],
     ["to nobody", "Bash", "<result>Twice.</result>", []]
-  ])("%s", (_, tool, result, reports) => assert.deepStrictEqual(reportsIn(call(tool, {}), result), reports))
+  ])("%s", (_, tool, result, reports) => {
+    assert.deepStrictEqual(reportsIn(call(tool, {}), response(tool, { output: result })), reports)
+  })
 
   it.each<readonly [what: string, text: string, reports: ReadonlyArray<string>]>([
     [

@@ -3,7 +3,7 @@ import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
-import { answerText, answerTexts, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
+import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -271,9 +271,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     })
   }
   const plan =
-    answer === undefined || failed || isRefused
-      ? undefined
-      : approvedPlanIn(call, answerText(answer.part), state.files.edits)
+    answer === undefined || failed || isRefused ? undefined : approvedPlanIn(call, answer.part, state.files.edits)
   if (plan !== undefined) {
     addPlan(state, { entry: entry.id, text: plan, handle: answer?.handle })
     endFailures(commands, call.functionCall?.name ?? "", true)
@@ -304,7 +302,7 @@ const gatherCall = (
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
   const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
-  for (const report of answer === undefined || failed ? [] : reportsIn(call, answerTexts(answer.part).join("\n")))
+  for (const report of answer === undefined || failed ? [] : reportsIn(call, answer.part))
     state.reports.push({ entry: entry.id, text: report, handle: answer?.handle })
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")

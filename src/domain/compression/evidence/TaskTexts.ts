@@ -1,5 +1,6 @@
 import { Predicate } from "effect"
 import { commandIn, pathsIn, toolKind } from "../../actions/AgentTools.ts"
+import { answerText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import type { Edit } from "./FileHistory.ts"
 
@@ -20,7 +21,7 @@ const planFile = /[\\/]plans?[\\/][^\\/]+\.md$/i
  */
 export const approvedPlanIn = (
   { functionCall: call }: Part,
-  result: string,
+  answer: Part,
   edits: ReadonlyArray<Pick<Edit, "path" | "text">>
 ): string | undefined => {
   if (toolKind(call?.name ?? "") !== "approve") return undefined
@@ -29,7 +30,7 @@ export const approvedPlanIn = (
   const file = edits.findLast((edit) => edit.path === path || planFile.test(edit.path))?.path
   const written = edits.filter((edit) => edit.path === file).map(({ text }) => text)
   return (
-    approvedInResult.exec(result)?.[1] ??
+    approvedInResult.exec(answerText(answer))?.[1] ??
     (typeof plan === "string" && plan.trim() !== "" ? plan : undefined) ??
     // The first text is the whole file, as later edits leave it.
     written[0]

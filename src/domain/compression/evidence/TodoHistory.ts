@@ -54,7 +54,7 @@ export const recordTodos = (
   for (const action of actions) if (action._tag === "Todos") history.list = { entry, todos: action.todos }
   if (answer === undefined || isErrorResponse(answer)) return
   const { args, name = "" } = call.functionCall ?? {}
-  const change = itemChangeIn(name, args, answerText(answer))
+  const change = itemChangeIn(name, args, () => answerText(answer))
   if (change?.id === undefined) return
   const { items } = history
   const { id, text } = change
