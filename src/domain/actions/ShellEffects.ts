@@ -60,7 +60,17 @@ const gitTasks = new Map<string, Effects>([
   ]
 ])
 
+/** Edits in place by a script (`perl -pi -e`): each `-e` takes an operand. */
+const editsInPlace: Effects = (operands, options) =>
+  options.some((option) => /^-\w*i/.test(option))
+    ? operands
+        .slice(options.filter((option) => /^-\w*e$/.test(option)).length)
+        .map((path): Action => ({ _tag: "Edit", path }))
+    : []
+
 const programs = new Map<string, Effects>([
+  ["perl", editsInPlace],
+  ["ruby", editsInPlace],
   ["rm", (operands, options) => (options.includes("--cached") ? [] : operands.map(removed))],
   ["unlink", (operands) => operands.map(removed)],
   [

@@ -150,6 +150,11 @@ describe("shell", () => {
     ["rm that hides its errors, with a space", "rm -f a.ts 2> /dev/null || true", [remove("a.ts")]],
     ["rm with both outputs away", "rm a.ts > /dev/null 2>&1", [remove("a.ts")]],
     ["rm over two lines", "rm a.ts \\\n  b.ts", [remove("a.ts"), remove("b.ts")]],
+    [
+      "perl -pi",
+      "perl -pi -e 's/a/b/' a.ts b.ts && perl -ne 'print' c.ts && perl -i.bak -pe x d.ts",
+      [edit("a.ts"), edit("b.ts"), edit("d.ts")]
+    ],
     ["git rm", "git rm a.ts", [remove("a.ts")]],
     ["git rm --cached leaves the file", "git rm --cached a.ts", []],
     ["sudo rm", "sudo rm /etc/a", [remove("/etc/a")]],

@@ -35,7 +35,10 @@ const runProgram = ({ after, bare }: SimpleCommand, hasPipefail: boolean): RunPr
   }
   const [path = "", ...words] = rest.split(" ")
   const folder = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"))
-  const program = path.slice(folder + 1).replace(/\.(?:exe|cmd|bat)$/i, "")
+  const program = path
+    .slice(folder + 1)
+    .replace(/\.(?:exe|cmd|bat)$/i, "")
+    .replace(/^(python|pip)[\d.]+$/, "$1")
   return {
     program,
     isPath: folder >= 0,
