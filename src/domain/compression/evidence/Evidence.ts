@@ -3,7 +3,7 @@ import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
-import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
+import { answerText, printedText, wasNotMade, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -245,6 +245,8 @@ const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
+  if (wasNotMade(answer?.part))
+    return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
@@ -307,7 +309,7 @@ const gatherCall = (
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
-  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
+  if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
   const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")

@@ -315,6 +315,24 @@ describe("commands that make a commit", () => {
   )
 })
 
+it.each([
+  "<tool_use_error>Cancelled: parallel tool call Bash(npm run lint) errored</tool_use_error>",
+  "<tool_use_error>Sibling tool call errored</tool_use_error>",
+  "Streaming fallback - tool execution discarded"
+])("a call that was not made changes nothing: %s", (error) => {
+  const { checks, commands, failures, lastCall } = evidenceOf(
+    failed("npm run build", "no module"),
+    ran("npm test", "3 passed"),
+    ["Bash", { command: "npm test" }, { error }],
+    ["Bash", { command: "npm run build" }, { error }],
+    ["Bash", { command: "npm publish" }, { error }]
+  )
+  assert.deepStrictEqual([...failures.keys()], ["npm run build"])
+  assert.strictEqual(checks.get("tests")?.ok, true)
+  assert.isFalse(commands.has("npm publish"))
+  assert.strictEqual(lastCall?.action._tag === "Command" && lastCall.action.command, "npm test")
+})
+
 it("a call of a tool that we know no more of ends the failures of its tool, and no refusal or failure of another", () => {
   const made = (tool: string, sql: string, answer: object): Call => [tool, { sql }, answer]
   const closed = { error: "MCP error -32000: Connection closed" }
