@@ -4,7 +4,7 @@ import { type Action, type Command, removed, written } from "./Action.ts"
 import { commandIn, patchIn, pathsIn, queryIn, readsByCommand, todosIn, toolKind } from "./AgentTools.ts"
 import { exitAlone, printedExit, printedOutput, type ScriptCall, scriptCalls, scriptResult } from "./ExecScript.ts"
 import { shellFileActions } from "./ShellEffects.ts"
-import { answerText, exitCode } from "./ToolResults.ts"
+import { answerText, exitCode, wasNotMade } from "./ToolResults.ts"
 
 /** Reads what a tool call did from its name, its arguments and its response. */
 
@@ -98,7 +98,7 @@ const scriptActions = (script: string, answer: Part | undefined): ReadonlyArray<
  */
 export const actionsOf = (call: Part, answer: Part | undefined): ReadonlyArray<Action> => {
   const made = call.functionCall
-  if (made === undefined) return []
+  if (made === undefined || wasNotMade(answer)) return []
   const { args, name } = made
   const kind = toolKind(name, args)
   const failed = answer !== undefined && isErrorResponse(answer)

@@ -15,10 +15,14 @@ export type ToolKind =
   | "command"
   | "script"
   | "search"
+  /** Asks how something goes on in the background, or stops it. */
+  | "follow"
   | "ask"
   /** Shows a plan to the user, who approves it. */
   | "approve"
   | "plan"
+  /** Makes or changes one item of the todo list. */
+  | "item"
   | "delegate"
 
 /** The names of some tools of an agent that do the same, and the versions that have them. */
@@ -40,6 +44,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Gemini CLI", versions: "to 0.26", kind: "search", names: "search_file_content" },
   { agent: "Gemini CLI", versions: "from 0.27", kind: "search", names: "grep_search" },
   { agent: "Gemini CLI", kind: "plan", names: "write_todos" },
+  { agent: "Gemini CLI", versions: "from 0.32", kind: "item", names: "tracker_create_task tracker_update_task" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "ask", names: "ask_user" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "approve", names: "exit_plan_mode" },
   { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator invoke_agent" },
@@ -49,7 +54,9 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Claude Code", kind: "command", names: "Bash" },
   { agent: "Claude Code", versions: "from 2.1, on Windows", kind: "command", names: "PowerShell" },
   { agent: "Claude Code", kind: "search", names: "Grep Glob LS WebFetch WebSearch ToolSearch LSP" },
+  { agent: "Claude Code", kind: "follow", names: "BashOutput KillBash KillShell TaskOutput TaskStop" },
   { agent: "Claude Code", kind: "plan", names: "TodoWrite" },
+  { agent: "Claude Code", versions: "from 2.1.16", kind: "item", names: "TaskCreate TaskUpdate" },
   { agent: "Claude Code", kind: "ask", names: "AskUserQuestion" },
   { agent: "Claude Code", kind: "approve", names: "ExitPlanMode" },
   { agent: "Claude Code", kind: "delegate", names: "Task Agent" },
@@ -63,9 +70,10 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Codex", kind: "patch", names: "apply_patch" },
   { agent: "Codex", kind: "read", names: "read_file view_image" },
   { agent: "Codex", kind: "search", names: "web_search grep_files list_dir" },
+  { agent: "Codex", kind: "follow", names: "write_stdin" },
   { agent: "Codex", kind: "plan", names: "update_plan" },
   { agent: "Codex", kind: "ask", names: "request_user_input" },
-  { agent: "Codex", kind: "delegate", names: "spawn_agent" },
+  { agent: "Codex", kind: "delegate", names: "spawn_agent wait_agent wait" },
   { agent: "opencode", kind: "read", names: "read" },
   { agent: "opencode", kind: "write", names: "write" },
   { agent: "opencode", kind: "edit", names: "edit multiedit" },
@@ -196,6 +204,28 @@ export const replacementsIn = (args: unknown): ReadonlyArray<readonly [before: s
     ...(before === "" && after === "" ? [] : [[before, after] as const]),
     ...(Array.isArray(several) ? several.flatMap(replacementsIn) : [])
   ]
+}
+
+/** The change of one item of a todo list: what the call says of it. */
+interface ItemChange {
+  /** Undefined: no answer names it. */
+  readonly id: string | undefined
+  readonly text: string | undefined
+  readonly status: string | undefined
+}
+
+/** Returns what a call changes in an item of a todo list; undefined for any other call. A new item has its number from the answer. */
+export const itemChangeIn = (name: string, args: unknown, answer: () => string): ItemChange | undefined => {
+  if (toolKind(name) !== "item" || !Predicate.isObject(args)) return undefined
+  const [, number, key] = /#(\d+)|^Created task (\w+):/.exec(answer().slice(0, 200)) ?? []
+  const isNew = /create/i.test(name)
+  const named = args.taskId ?? args.id
+  const id = isNew ? (number ?? key) : named === undefined ? undefined : String(named)
+  return {
+    id,
+    text: stringAt(args, isNew ? ["subject", "title", "description"] : ["subject", "title"]),
+    status: stringAt(args, ["status"])
+  }
 }
 
 /** Returns the items of a list of work. */

@@ -1,4 +1,5 @@
 import { type Action, removed, written } from "./Action.ts"
+import { isDryRun, taskWords } from "./ProgramTask.ts"
 import { type SimpleCommand, simpleCommands } from "./ShellLine.ts"
 
 /** What a shell command did to files, as far as its text shows: in shells of Unix, in PowerShell and in `cmd`. */
@@ -6,7 +7,7 @@ import { type SimpleCommand, simpleCommands } from "./ShellLine.ts"
 const isPlainPath = (path: string): boolean => /[\w]/.test(path) && !/[*?$`{}]/.test(path) && !path.startsWith("/dev/")
 
 /** Whether a word stands before the name of a program. */
-const isPrefix = (word: string): boolean => word === "git" || word === "sudo" || /^[A-Za-z_]\w*=/.test(word)
+const isPrefix = (word: string): boolean => word === "sudo" || /^[A-Za-z_]\w*=/.test(word)
 
 /**
  * Returns source and target of each operand of `mv` and `cp`. The target is a folder when there are several sources or its
@@ -59,7 +60,17 @@ const gitTasks = new Map<string, Effects>([
   ]
 ])
 
+/** Edits in place by a script (`perl -pi -e`): each `-e` takes an operand. */
+const editsInPlace: Effects = (operands, options) =>
+  options.some((option) => /^-\w*i/.test(option))
+    ? operands
+        .slice(options.filter((option) => /^-\w*e$/.test(option)).length)
+        .map((path): Action => ({ _tag: "Edit", path }))
+    : []
+
 const programs = new Map<string, Effects>([
+  ["perl", editsInPlace],
+  ["ruby", editsInPlace],
   ["rm", (operands, options) => (options.includes("--cached") ? [] : operands.map(removed))],
   ["unlink", (operands) => operands.map(removed)],
   [
@@ -165,18 +176,30 @@ const readers: Readonly<Record<string, (options: ReadonlyArray<string>) => numbe
   sed: (options) => (options.some((option) => /^-[a-zA-Z]*n/.test(option)) ? 1 : Number.POSITIVE_INFINITY)
 }
 
+/** A command from its program on; one of git from its task on, with the folder in which git is told to work. */
+interface CalledProgram {
+  readonly words: ReadonlyArray<string>
+  readonly git?: { readonly folder: string | undefined }
+}
+
+const calledProgram = ({ words }: SimpleCommand): CalledProgram => {
+  const own = words.slice(words.findIndex((word) => !isPrefix(word)))
+  if (!/^git(?:\.exe)?$/i.test(own[0] ?? "")) return { words: own }
+  const task = taskWords("git", own.slice(1))
+  const at = own.slice(0, -task.length || own.length).indexOf("-C")
+  return { words: task, git: { folder: at < 0 ? undefined : own[at + 1] } }
+}
+
 /** Returns the effects of one command on files, with the paths as the command names them. `isShown`: it prints to the agent. */
-const commandEffects = ({ targets, words }: SimpleCommand, isShown: boolean): ReadonlyArray<Action> => {
-  const first = words.findIndex((word) => !isPrefix(word))
-  const word = words[first] ?? ""
+const commandEffects = ({ git, words }: CalledProgram, isShown: boolean): ReadonlyArray<Action> => {
+  const [word = "", ...rest] = words
+  if (git === undefined ? isDryRun(word, rest) : isDryRun("git", words)) return []
   const name = word.toLowerCase().replace(/\.exe$/, "")
   const unixName =
     name === "sc" && !words.some((each) => setContentParameter.test(each)) ? undefined : windowsPrograms[name]
-  const effects = (words[first - 1] === "git" ? gitTasks.get(word) : undefined) ?? programs.get(unixName ?? word)
-  const reader = isShown && targets.length === 0 ? readers[unixName ?? word] : undefined
-  const redirected = targets.map((path) => written(path))
-  if (effects === undefined && reader === undefined) return redirected
-  const rest = words.slice(first + 1)
+  const effects = (git === undefined ? undefined : gitTasks.get(word)) ?? programs.get(unixName ?? word)
+  const reader = isShown ? readers[unixName ?? word] : undefined
+  if (effects === undefined && reader === undefined) return []
   const dashes = rest.indexOf("--")
   const [open, closed] = dashes < 0 ? [rest, []] : [rest.slice(0, dashes), rest.slice(dashes + 1)]
   const options = unixName === undefined ? open.filter((each) => each.startsWith("-")) : []
@@ -184,11 +207,7 @@ const commandEffects = ({ targets, words }: SimpleCommand, isShown: boolean): Re
   const operands = [...own, ...closed].filter((each) => each !== "")
   // What is piped into PowerShell's writers is no operand of theirs, but their value may be.
   const files = unixName === "tee" ? operands.slice(0, 1) : operands
-  return [
-    ...redirected,
-    ...(effects?.(files, options) ?? []),
-    ...(reader === undefined ? [] : files.slice(reader(options)).map(read))
-  ]
+  return [...(effects?.(files, options) ?? []), ...(reader === undefined ? [] : files.slice(reader(options)).map(read))]
 }
 
 /** Programs that only choose which lines of their input are shown. */
@@ -261,6 +280,16 @@ const innerCommand = ({ words }: SimpleCommand): string | undefined => {
   return takesRest ? rest.slice(at + 1).join(" ") : rest[at + 1]
 }
 
+/** Returns actions with their paths as seen from the shell's first folder, none where a folder is unknown. */
+const inFolder = (folder: string | undefined, effects: ReadonlyArray<Action>): ReadonlyArray<Action> =>
+  effects.flatMap((action): ReadonlyArray<Action> => {
+    if ("folder" in action) return folder === undefined ? [] : [{ ...action, folder: folder || "." }]
+    if (!("path" in action) || !(isPlainPath(action.path) || (action._tag === "Restore" && action.path === ".")))
+      return []
+    const path = pathFrom(folder, action.path)
+    return path === undefined ? [] : [{ ...action, path }]
+  })
+
 /**
  * Returns the effects of a successful shell command on files, as far as its text shows them. Paths are relative to the
  * shell's first folder. `withReads`: also the files that it printed.
@@ -277,23 +306,18 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
     if (/^(?:cd|set-location|sl|pushd)$/i.test(simple.words[0] ?? ""))
       folders[simple.depth] = folderAfter(folder, simple.words.slice(1))
     const inner = innerCommand(simple)
-    const isShown = withReads && isShownAt(commands, index)
+    const isShown = withReads && simple.targets.length === 0 && isShownAt(commands, index)
+    const called = calledProgram(simple)
     const effects =
-      inner === undefined
-        ? commandEffects(simple, isShown)
-        : [
-            ...simple.targets.map((path) => written(path)),
-            ...shellFileActions(inner, { withReads: isShown && simple.targets.length === 0 })
-          ]
-    for (const action of effects) {
-      if ("folder" in action) {
-        if (folder !== undefined) actions.push({ ...action, folder: folder || "." })
-      } else if (!("path" in action)) continue
-      else if (isPlainPath(action.path) || (action._tag === "Restore" && action.path === ".")) {
-        const path = pathFrom(folder, action.path)
-        if (path !== undefined) actions.push({ ...action, path })
-      }
-    }
+      inner === undefined ? commandEffects(called, isShown) : shellFileActions(inner, { withReads: isShown })
+    actions.push(
+      ...inFolder(
+        folder,
+        simple.targets.map((path) => written(path))
+      )
+    )
+    const gitFolder = called.git?.folder
+    actions.push(...inFolder(gitFolder === undefined ? folder : folderAfter(folder, [gitFolder]), effects))
     // `cd` in PowerShell is not the folder of .NET.
     actions.push(...dotnetEffects(commands, index))
   }

@@ -22,6 +22,14 @@ export const answerText = (part: Part | undefined): string => {
   return part === undefined ? "" : responseText(part)
 }
 
+/** What Claude Code answers for a call that it did not make, because one beside it failed or the answer was begun anew. */
+const unmade =
+  /^(?:<tool_use_error>)?(?:Cancelled: parallel tool call [^]{1,400} errored|Sibling tool call errored|Streaming fallback - tool execution discarded)(?:<\/tool_use_error>)?\s*$/
+
+/** Whether a call was never made. */
+export const wasNotMade = (answer: Part | undefined): boolean =>
+  answer !== undefined && isErrorResponse(answer) && unmade.test(answerText(answer).slice(0, 600))
+
 /** What agents answer while a command runs on (Claude Code after what it printed so far, Codex, a script of Codex), with its id. */
 const running = [
   /(?:^|\n)Command (?:running in background|was manually backgrounded by user|(?:[^\n]*\bwas )?moved to (?:the )?background) with ID: (\w+)/,

@@ -58,11 +58,12 @@ const withoutMessageGroups = (text: string): string =>
 const fileState = /^- ((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+: (?:read|created|modified|deleted) \([^(){}\n]*\))$/
 /** Matches a file of a list, in the same way. */
 const listedFile = /^ {4}((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+(?: h_[a-z2-7]+)?(?: \((?:created|deleted)\))?)$/
-/** The headings of lists of files. Snapshots until November 2026 have `changed, too`. */
+/** The headings of lists of files. Snapshots until November 2026 have `changed, too` and `seen, but not read`. */
 const lists: ReadonlySet<string> = new Set([
   "- changed:",
   "- changed, too:",
   "- read, but not changed:",
+  "- other files that were named:",
   "- seen, but not read:"
 ])
 

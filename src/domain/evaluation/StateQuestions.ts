@@ -8,6 +8,7 @@ import {
   commitsIn,
   isMilestone,
   programsOf,
+  provesSuccess,
   succeeded
 } from "../compression/evidence/Commands.ts"
 import { liesIn } from "../compression/evidence/FileHistory.ts"
@@ -158,7 +159,7 @@ const neverHappened = (subject: string, expected: string, entry: EntryId): State
 
 /** A failed check of a command, and the programs that it ran. */
 interface FailedCommand {
-  readonly programs: ReadonlyArray<string>
+  readonly programs: ReadonlySet<string>
   readonly entry: EntryId
 }
 
@@ -259,7 +260,7 @@ export class WorkState {
     // Behind a pipe, a code of 0 is the code of the last program only.
     note(this.exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
     if (checks.includes("tests")) note(this.tests, "tests", ok ? "passed" : "failed", entry)
-    const programs = programsOf(command)
+    const programs = new Set(programsOf(command))
     if (!ok) {
       this.failing.set(subject, { programs, entry })
       return
@@ -267,7 +268,7 @@ export class WorkState {
     if (isMilestone(command)) this.published.add(subject)
     for (const commit of commitsIn(output)) this.commits.set(plain(commit.subject), entry)
     for (const [other, failed] of this.failing) {
-      if (failed.programs.some((program) => programs.includes(program))) this.failing.delete(other)
+      if ([...failed.programs].some((program) => provesSuccess(programs, program))) this.failing.delete(other)
     }
   }
 

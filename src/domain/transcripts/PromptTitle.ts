@@ -18,5 +18,8 @@ export const snapshotTitle = (text: string): string => {
 /** Whether a title is a bare command, such as `/model`: any other title says more. */
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)
 
+/** Returns the title that words of the user give a session, or the command that has them. */
+export const typedTitle = (words: string): string => promptTitle(words) || titleOf(typedText(words))
+
 /** Returns what a session is called that has no title: the user's first words, or the command that began it. */
-export const promptHeading = (words: string): string => promptTitle(words) || titleOf(typedText(words)) || words
+export const promptHeading = (words: string): string => typedTitle(words) || words

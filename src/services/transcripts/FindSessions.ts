@@ -8,7 +8,7 @@ import {
   searchedTexts,
   sessionMatcher,
   type SessionQuery,
-  speakerOf
+  speakerOfMatch
 } from "../../domain/transcripts/facts/SessionSearch.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
@@ -195,7 +195,12 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
           // Agents record some texts twice.
           if (hits.length === limits.hits || seen.has(match.text)) continue
           seen.add(match.text)
-          hits.push({ ...match, path: file.path, line, speaker: file.kind === "text" ? "tool" : speakerOf(record) })
+          hits.push({
+            ...match,
+            path: file.path,
+            line,
+            speaker: file.kind === "text" ? "tool" : speakerOfMatch(record, match)
+          })
         }
       }
       const search = Effect.suspend(() => Patterns.run(searched()))

@@ -84,7 +84,8 @@ const bookings = Effect.fnUntraced(function* (
         if (request.at >= since) withRequests.add(session)
         const key = `${session.agent} ${request.id}`
         const known = booked.get(key)
-        if (known === undefined) booked.set(key, { session, request, lost: lost.get(request.id) })
+        if (request.isCopied === true) repeated += 1
+        else if (known === undefined) booked.set(key, { session, request, lost: lost.get(request.id) })
         else {
           repeated += 1
           if (tokensAnswered(request.usage) > tokensAnswered(known.request.usage))

@@ -150,6 +150,11 @@ describe("shell", () => {
     ["rm that hides its errors, with a space", "rm -f a.ts 2> /dev/null || true", [remove("a.ts")]],
     ["rm with both outputs away", "rm a.ts > /dev/null 2>&1", [remove("a.ts")]],
     ["rm over two lines", "rm a.ts \\\n  b.ts", [remove("a.ts"), remove("b.ts")]],
+    [
+      "perl -pi",
+      "perl -pi -e 's/a/b/' a.ts b.ts && perl -ne 'print' c.ts && perl -i.bak -pe x d.ts",
+      [edit("a.ts"), edit("b.ts"), edit("d.ts")]
+    ],
     ["git rm", "git rm a.ts", [remove("a.ts")]],
     ["git rm --cached leaves the file", "git rm --cached a.ts", []],
     ["sudo rm", "sudo rm /etc/a", [remove("/etc/a")]],
@@ -164,6 +169,10 @@ describe("shell", () => {
     ["touch", "touch a b", [write("a"), write("b")]],
     ["tee", "make | tee log.txt", [write("log.txt")]],
     ["sed -i", "sed -i 's/a/b/' a.ts", [edit("a.ts")]],
+    ["git in a folder", "git -C lib rm a.ts && git -C ../b -c a=b reset --hard", [remove("lib/a.ts"), restore("../b")]],
+    ["git in a folder, whose output stays", "git -C lib show HEAD:a.ts > b.ts", [write("b.ts")]],
+    ["a dry run", "git rm -n a.ts && git mv --dry-run a.ts b.ts && Remove-Item c.ts -WhatIf", []],
+    ["mv that overwrites nothing", "mv -n a.ts b.ts", [remove("a.ts"), write("b.ts", true)]],
     ["git restore", "git restore a.ts", [restore("a.ts")]],
     ["git restore, of what is staged", "git restore --staged a.ts", []],
     ["git restore, of what is staged, in short", "git restore -S a.ts", []],

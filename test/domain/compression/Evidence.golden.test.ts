@@ -675,6 +675,26 @@ describe("details", () => {
     assert.notInclude(states(evidence), "old/a.ts: created")
   })
 
+  it.each([
+    ["that has a file again", "old", "rm -r old", "old/b.ts", { "old/a.ts": "deleted", "old/b.ts": "created" }],
+    [
+      "that a build makes anew",
+      "dist",
+      "rm -rf dist && npm run build",
+      "b.ts",
+      { "dist/a.ts": "deleted", "b.ts": "created" }
+    ]
+  ])("a folder %s is not told as deleted", (_, folder, command, then, states) => {
+    const evidence = of(
+      ...made(1, ["Write", { file_path: `${folder}/a.ts` }, created], [...sh(command), done]),
+      ...made(5, ["Write", { file_path: then }, created])
+    )
+    const told: Record<string, string> = Object.fromEntries(
+      [...evidence.files].map(([path, { state }]) => [path, state])
+    )
+    assert.deepStrictEqual(told, states)
+  })
+
   it("file_path and a path in a shell's folder identify the same file", () => {
     const evidence = of(...made(1, ["Write", { file_path: "pkg/a.ts" }, created], [...sh("cd pkg && rm a.ts"), done]))
     assert.deepStrictEqual(states(evidence), ["pkg/a.ts: deleted"])

@@ -252,7 +252,7 @@ describe("the answers", () => {
     ["right", file, "- lib/spotter/annotation.ex: modified (3 changes; e5)"],
     ["right", file, "- **`/work/lib/spotter/annotation.ex`**\n  - Added the state"],
     ["wrong", file, "- read, but not changed:\n    lib/spotter/annotation.ex"],
-    ["absent", file, "- seen, but not read:\n    lib/spotter/annotation.ex"],
+    ["absent", file, "- other files that were named:\n    lib/spotter/annotation.ex"],
     ["absent", file, "the names of lib/spotter/annotation.ex: resolve"],
     ["right", gone, "- src/old.ts: deleted (e9)"],
     ["right", gone, "- commands; they succeeded if no result stands beside:\n    git rm -f src/old.ts"],

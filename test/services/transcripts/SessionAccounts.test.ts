@@ -38,19 +38,34 @@ const files = Object.keys(records).map((id, at): SessionFile => ({
   folder: "/w"
 }))
 
-const sessions = SessionIndex.layerReading.pipe(
-  Layer.provideMerge(
-    Layer.mock(AgentSessions, {
-      files: () => Effect.succeed({ files, problems: [] }),
-      records: (file, _range, visit) =>
-        Effect.sync(() => {
-          for (const [at, record] of (records[file.id] ?? []).entries())
-            visit(record, { from: at, to: at + 1, line: at + 1 })
-          return { end: 1, line: 1, broken: 0 }
-        })
-    })
+const sessionsOf = (files: ReadonlyArray<SessionFile>, recordsOf: (id: string) => ReadonlyArray<object>) =>
+  SessionIndex.layerReading.pipe(
+    Layer.provideMerge(
+      Layer.mock(AgentSessions, {
+        files: () => Effect.succeed({ files, problems: [] }),
+        records: (file, _range, visit) =>
+          Effect.sync(() => {
+            for (const [at, record] of recordsOf(file.id).entries())
+              visit(record, { from: at, to: at + 1, line: at + 1 })
+            return { end: 1, line: 1, broken: 0 }
+          })
+      })
+    )
   )
-)
+const sessions = sessionsOf(files, (id) => records[id] ?? [])
+
+/** Checks how many requests of a session of Codex count, when it is chosen alone. */
+const countsOf = Effect.fnUntraced(function* (recorded: ReadonlyArray<object>, expected: number) {
+  const total = Effect.gen(function* () {
+    const list = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+    return (yield* accountsOf(list.sessions, builtInPrices, { day: () => "today", since: undefined })).total
+  })
+  const { requests } = yield* Effect.provide(
+    total,
+    sessionsOf(files.slice(0, 1), () => recorded)
+  )
+  assert.strictEqual(requests, expected)
+})
 
 it.effect("a fork is a session, and its requests count once, even where all of them are repeated", () =>
   Effect.gen(function* () {
@@ -63,6 +78,73 @@ it.effect("a fork is a session, and its requests count once, even where all of t
     assert.deepStrictEqual([recent.sessions, recent.total.requests], [1, 1])
   }).pipe(Effect.provide(sessions))
 )
+
+/** A record at a time of the morning, in milliseconds after nine o'clock. */
+const at = (millis: number, record: object) => ({
+  ...record,
+  timestamp: new Date(Date.UTC(2026, 0, 1, 9) + millis).toISOString()
+})
+/** An id of version 7 of the same time. */
+const idAt = (millis: number, end = 0): string =>
+  `${(Date.UTC(2026, 0, 1, 9) + millis)
+    .toString(16)
+    .padStart(12, "0")
+    .replace(/^.{8}/, "$&-")}-7000-8000-${String(end).padStart(12, "0")}`
+const turn = (millis: number) => ({ type: "turn_context", payload: { cwd: "/w", model: "m", turn_id: idAt(millis) } })
+const copiedFirst = count(110, first)
+const copiedSecond = count(220, first)
+const own = count(330, first)
+
+it.effect.each<readonly [what: string, own: number, records: ReadonlyArray<object>]>([
+  [
+    "names its origin, and has its records at the time of the fork",
+    1,
+    [
+      at(9_000, meta("b")),
+      ...[meta("a"), copiedFirst, copiedSecond].map((record) => at(9_004, record)),
+      at(30_000, own)
+    ]
+  ],
+  [
+    "names nothing, and has copies at the time of the fork",
+    1,
+    [at(9_000, meta("b")), ...[copiedFirst, copiedSecond].map((record) => at(9_004, record)), at(9_900, own)]
+  ],
+  [
+    "has copies at their own times",
+    1,
+    [at(9_000, meta("b")), at(1_000, copiedFirst), at(4_000, copiedSecond), at(30_000, own)]
+  ],
+  [
+    "has its own record again after the copies, and goes on at once",
+    1,
+    [
+      ...[meta("b", "a"), meta("a"), copiedFirst, copiedSecond, meta("b")].map((record) => at(9_004, record)),
+      at(9_300, own)
+    ]
+  ],
+  [
+    "has turns that tell when they began, and copies that took long",
+    1,
+    [
+      at(9_000, meta(idAt(8_990))),
+      at(9_004, turn(1_000)),
+      at(9_005, copiedFirst),
+      at(14_000, copiedSecond),
+      at(14_001, turn(14_000)),
+      at(14_300, own)
+    ]
+  ]
+])("of a session that %s, its own requests count alone", ([, expected, recorded]) => countsOf(recorded, expected))
+
+it.effect.each<readonly [what: string, records: ReadonlyArray<object>]>([
+  ["answers within a second", [at(0, meta("b")), ...[400, 800, 9_000].map((time) => at(time, count(time, first)))]],
+  [
+    "was written after its first turn began",
+    [at(40, meta(idAt(0))), at(41, turn(10)), ...[200, 300, 9_000].map((time) => at(time, count(time, first)))]
+  ],
+  ["has one time for all", [meta("b"), ...[1, 2, 3].map((total) => count(total, first))].map((record) => at(0, record))]
+])("of a session that %s, all count", ([, recorded]) => countsOf(recorded, 3))
 
 it.effect(
   "requests of two agents with the same id count both, and of a repeated answer the whole one, where it was first",

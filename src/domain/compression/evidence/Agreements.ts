@@ -154,6 +154,10 @@ const answerOf = (words: string, count: number): Settlement | undefined => {
   return reservation.test(rest) || condition.test(rest) ? undefined : "agreed to"
 }
 
+/** Whether a reply lets the agent carry out the plan that it proposed: it agrees, or says so in the words of Codex's menu. */
+export const accepts = (reply: string): boolean =>
+  /^\W*(?:implement the plan|实现此方案)/i.test(reply) || answerOf(reply, reply.split(/\s+/).length) === "agreed to"
+
 /**
  * Returns what a reply settled. `before`: what the agent said last. Undefined where the reply settles nothing, or where nothing was
  * asked.

@@ -1,5 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
+import { isDryRun } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
@@ -7,7 +8,16 @@ import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { type Refuser, refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
+import {
+  type CheckKind,
+  checksOf,
+  commitsIn,
+  isMilestone,
+  programsOf,
+  provesSuccess,
+  runPrograms,
+  succeeded
+} from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -101,7 +111,7 @@ const endForms = [
 
 /** Matches commands that can make a commit: a few of git's options, which may take a value, stand before its task. */
 export const makesCommit =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)(?![^|;&\n]{0,400}\s--dry-run\b)/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
@@ -160,9 +170,11 @@ const maxOpenFailures = 400
 /** Files that a lesson names. */
 const maxLessonFiles = 8
 
-/** What only looks at something fails without consequences, but for a look at checks that run elsewhere. */
+/** What only looks at something fails without consequences, but for a look at checks that run elsewhere, or at what would be done. */
 const isHarmless = (command: string): boolean =>
-  isLook(command) && !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command)
+  isLook(command) &&
+  !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command) &&
+  !runPrograms(command).some(({ program, words }) => isDryRun(program, words))
 
 /** Records the failure of a command. */
 const recordFailure = (
@@ -199,13 +211,19 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
     for (const kind of passed) checks.delete(kind)
     const isEnded =
       name === command ||
-      (program === undefined ? passed.length > 0 : programs.has(program)) ||
+      (program === undefined ? passed.length > 0 : provesSuccess(programs, program)) ||
       (isCheck && checks.size === 0)
     if (!isEnded || refusedBy !== undefined) continue
     failures.delete(name)
     if (program === undefined || files.size === 0) continue
     lessons.push({ entry, command: name, error: text.split("\n")[0] ?? "", files: [...files] })
   }
+}
+
+/** Ends the failures of a tool's calls, or their refusals: another call was made in their place. */
+export const endFailures = ({ failures }: CommandHistory, tool: string, areRefusals: boolean): void => {
+  for (const [name, { refusedBy }] of failures)
+    if ((refusedBy !== undefined) === areRefusals && name.startsWith(`${tool} `)) failures.delete(name)
 }
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
@@ -290,7 +308,7 @@ interface CallResult {
   readonly entry: EntryId
   readonly subject: string
   readonly actions: ReadonlyArray<Action>
-  /** Whether its tool only reads or searches. */
+  /** Whether its tool only reads, searches or follows what runs. */
   readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
@@ -322,6 +340,8 @@ export const recordResult = (
       addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
     return
   }
+  // As a program's success ends the failures of the program, the success of a tool that we know no more of ends those of the tool.
+  if (actions.every(({ _tag }) => _tag === "Other")) endFailures(history, subject.split(" ", 1)[0] ?? "", false)
   for (const action of actions) {
     if (!("path" in action)) continue
     const name = nameOf(action.path)

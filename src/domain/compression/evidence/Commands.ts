@@ -1,3 +1,4 @@
+import { asksAboutItself, isDryRun, takesValue, taskWords } from "../../actions/ProgramTask.ts"
 import { type SimpleCommand, simpleCommands } from "../../actions/ShellLine.ts"
 import { lastUnits } from "../../text/Bytes.ts"
 
@@ -22,9 +23,6 @@ export interface RunProgram {
 /** Words before a program that only say how it is run. */
 const wrappers =
   /^(?:sudo|time|nohup|command|env|then|do|else|if|while|!|[({]|npx|bunx|pnpx|uvx|(?:(?:pnpm|npm|bundle|yarn|poetry|uv|mise|bun) (?:exec|x|dlx))|(?:uv|poetry|hatch|pdm) run|(?:timeout|nice)(?: -\S+)*(?: \d\S*)?|(?:\S*\/)?python[\d.]* -m|(?:ba|z)?sh(?= [^-\s])|\w+=\S*)\s+/
-/** Options of runners that take a value. */
-export const valued =
-  /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package|context|namespace|kubeconfig))$/
 
 /** What follows a program whose exit code the line does not have. */
 const hiding = new Set([";", "&", "\n", "||"])
@@ -36,14 +34,18 @@ const runProgram = ({ after, bare }: SimpleCommand, hasPipefail: boolean): RunPr
     if (shorter === rest) break
   }
   const [path = "", ...words] = rest.split(" ")
-  const operands = words.filter(
-    (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
-  )
   const folder = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"))
+  const program = path
+    .slice(folder + 1)
+    .replace(/\.(?:exe|cmd|bat)$/i, "")
+    .replace(/^(python|pip)[\d.]+$/, "$1")
   return {
-    program: path.slice(folder + 1).replace(/\.(?:exe|cmd|bat)$/i, ""),
+    program,
     isPath: folder >= 0,
-    operands,
+    operands: words.filter(
+      (word, index) =>
+        !/^[-+&]/.test(word) && !takesValue(program, words[index - 1]) && word !== "run" && word !== "exec"
+    ),
     words,
     isHidden: hiding.has(after) || (after.startsWith("|") && !hasPipefail)
   }
@@ -87,7 +89,12 @@ const severalTasks = /^(?:make|just|mise|task|rake|gradlew?|mvnw?|nx|turbo)$/
 /** Runners whose tasks are never checks: `git checkout test` runs no tests. */
 const neverChecks = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
 
-const kindsOf = ({ isPath, operands, program }: RunProgram): ReadonlyArray<CheckKind> => {
+/** Options with which a check lists or prepares what it would run. */
+const runsNothing = /^--(?:collect-only|co|list|list-?tests|no-run|show-?config|print-config|init|clear-?cache)$/i
+
+const kindsOf = ({ isPath, operands, program, words }: RunProgram): ReadonlyArray<CheckKind> => {
+  if (isDryRun(program, words) || asksAboutItself(program, words) || words.some((word) => runsNothing.test(word)))
+    return []
   const among = (forms: ReadonlyArray<readonly [CheckKind, RegExp]>, names: ReadonlyArray<string>) =>
     forms.flatMap(([kind, form]) => (names.some((name) => form.test(name)) ? [kind] : []))
   const direct = among(checkPrograms, [program])
@@ -180,14 +187,24 @@ const auxiliary: ReadonlySet<string> = new Set([
   "xargs"
 ])
 
-/** Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. */
+const dryRunMark = " --dry-run"
+
+/**
+ * Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. A dry run has a
+ * form of its own: its success proves nothing of the real thing.
+ */
 export const programsOf = (command: string): ReadonlyArray<string> => {
-  const programs = runPrograms(command).flatMap(({ operands, program }) => {
+  const programs = runPrograms(command).flatMap(({ operands, program, words }) => {
     if (program === "" || auxiliary.has(program)) return []
-    return [runners.test(program) && operands[0] !== undefined ? `${program} ${operands[0]}` : program]
+    const task = runners.test(program) && operands[0] !== undefined ? `${program} ${operands[0]}` : program
+    return [isDryRun(program, words) ? `${task}${dryRunMark}` : task]
   })
   return [...new Set(programs)]
 }
+
+/** Whether the success of some programs proves that another one succeeds: itself, or the real thing a dry run of it. */
+export const provesSuccess = (programs: ReadonlySet<string>, program: string): boolean =>
+  programs.has(program) || (program.endsWith(dryRunMark) && programs.has(program.slice(0, -dryRunMark.length)))
 
 /** Matches the line with which git confirms a commit. */
 const committed = /^\[[^\]\n]+ ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
@@ -196,9 +213,12 @@ const committed = /^\[[^\]\n]+ ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
 export const commitsIn = (output: string): ReadonlyArray<{ readonly hash: string; readonly subject: string }> =>
   [...output.slice(0, 50_000).matchAll(committed)].map(([, hash = "", subject = ""]) => ({ hash, subject }))
 
-/** Matches commands that close an item of a tracker, or publish work. */
+/** Matches programs that close an item of a tracker, or publish work. */
 const closing =
-  /\b(?:bd|gh|glab|jira|linear)\b[^|;&]*\b(?:close|closed|merge|create|resolve|done|reopen|update)\b|\bgit\s+(?:push|tag|merge|rebase|cherry-pick|revert|checkout\s+-b|switch\s+-c)\b|\bnpm\s+publish\b/
+  /^(?:(?:bd|gh|glab|jira|linear) (?:.* )?(?:close|closed|merge|create|resolve|done|reopen|update)\b|git (?:push|tag|merge|rebase|cherry-pick|revert|checkout -b|switch -c)\b|(?:npm|pnpm|yarn|cargo) publish\b)/
 
 /** Whether a successful command is worth telling in a handover: an item closed, work published. */
-export const isMilestone = (command: string): boolean => closing.test(unquoted(command))
+export const isMilestone = (command: string): boolean =>
+  runPrograms(command).some(
+    ({ program, words }) => closing.test([program, ...taskWords(program, words)].join(" ")) && !isDryRun(program, words)
+  )

@@ -1,8 +1,9 @@
 import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
+import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
-import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
+import { answerText, printedText, wasNotMade, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -18,10 +19,11 @@ import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
 import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { type Refuser, userReply } from "../../transcripts/voice/ResultVoice.ts"
-import { spokenText } from "../../transcripts/voice/Voice.ts"
+import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
   emptySnapshot,
@@ -32,12 +34,13 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
-import { type Settled, settledBy } from "./Agreements.ts"
+import { accepts, type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
   type CommandHistory,
   recordFileChange,
   emptyCommands,
+  endFailures,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
@@ -66,7 +69,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
-import { planIn, taskSource } from "./TaskTexts.ts"
+import { approvedPlanIn, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
@@ -134,6 +137,8 @@ class Gathering {
   readonly summaries: Array<QuotedText> = []
   /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
   readonly tasks: Array<TaskText> = []
+  /** What other agents reported, oldest first. */
+  readonly reports: Array<QuotedText> = []
   /** The agent's latest texts, oldest first. */
   readonly lastWords: Array<QuotedText> = []
   /** The names of the tools' parameters, which every request declares. */
@@ -217,10 +222,31 @@ const answering =
       : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
   }
 
+/** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
+const maxCommandChars = 100
+const maxCommandTextChars = 300
+/** A shorter text tells nothing of the task. */
+const minTaskChars = 80
+
+/** Adds a text of the task. What is read in parts is one text: its longest part tells most. */
+const addTask = (tasks: Array<TaskText>, task: TaskText): void => {
+  const same = tasks.findIndex((known) => known.source === task.source)
+  if (same >= 0 && task.text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
+  else if (same < 0 && task.text.length >= minTaskChars && tasks.length < maxTasks) tasks.push(task)
+}
+
+/** Adds a plan that the user approved, in the place of an earlier one. */
+const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
+  const same = tasks.findIndex(({ source }) => source === approvedPlan)
+  tasks.splice(same < 0 ? tasks.length : same, same < 0 ? 0 : 1, { ...plan, source: approvedPlan })
+}
+
 /** Gathers what a call changed: the state of files, commands, failures and items. */
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
+  if (wasNotMade(answer?.part))
+    return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
@@ -231,7 +257,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
     const isEnd = recordBackgroundEnd(commands, entry.id, call, answer)
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
-    const looks = kind === "read" || kind === "search"
+    const looks = kind === "read" || kind === "search" || kind === "follow"
     const text = isRefused ? spokenText(answer.part) : ""
     const reason = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
     recordResult(commands, {
@@ -245,6 +271,12 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       reason,
       nameOf: (path) => nameOf(state.files, path)
     })
+  }
+  const plan =
+    answer === undefined || failed || isRefused ? undefined : approvedPlanIn(call, answer.part, state.files.edits)
+  if (plan !== undefined) {
+    addPlan(state, { entry: entry.id, text: plan, handle: answer?.handle })
+    endFailures(commands, call.functionCall?.name ?? "", true)
   }
   return { actions, failed, refusedBy, subject }
 }
@@ -272,23 +304,24 @@ const gatherCall = (
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
   const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
+  for (const report of answer === undefined || failed ? [] : reportsIn(call, answer.part))
+    state.reports.push({ entry: entry.id, text: report, handle: answer?.handle })
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
-  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
+  if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
-  if (answer === undefined) return file
-  const plan = planIn(call)
-  const source = plan === undefined ? (index < taskSearchEntries ? taskSource(call) : undefined) : approvedPlan
+  const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (source !== undefined && isRead && refusedBy === undefined && !isErrorResponse(answer.part)) {
-    const text = plan ?? withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    const handle = plan !== undefined ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
-    const task = { entry: entry.id, text, handle, source }
-    const same = tasks.findIndex((known) => known.source === source)
-    // What is read in parts is one text: its longest part tells most.
-    if (same >= 0 && (plan !== undefined || text.length > (tasks[same]?.text.length ?? 0))) tasks[same] = task
-    else if (same < 0 && text.length >= 80 && (plan !== undefined || tasks.length < maxTasks)) tasks.push(task)
+  if (
+    answer !== undefined &&
+    source !== undefined &&
+    isRead &&
+    refusedBy === undefined &&
+    !isErrorResponse(answer.part)
+  ) {
+    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+    addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
   }
   return file
 }
@@ -360,31 +393,46 @@ export interface GatherOptions {
 }
 
 /** Returns the agent's words that a message of the user answers: none where the agent went on to work, or the user said more since. */
-const answeredWords = (entries: ReadonlyArray<Entry>, index: number): string => {
+const answeredWords = (entries: ReadonlyArray<Entry>, index: number): QuotedText | undefined => {
   for (let at = index - 1; at >= 0; at -= 1) {
-    const { author, content } = entries[at] ?? {}
-    if (content?.role === "model") {
-      const last = content.parts.findLast((part) => !isThought(part))
-      return last !== undefined && isText(last) ? last.text : ""
+    const entry = entries[at]
+    if (entry?.content.role === "model") {
+      const { parts } = entry.content
+      const place = parts.findLastIndex((part) => !isThought(part))
+      const last = parts[place]
+      return last !== undefined && isText(last)
+        ? { entry: entry.id, text: last.text, handle: entry.handles[place] }
+        : undefined
     }
-    if (author === undefined) return ""
+    if (entry?.author === undefined) return undefined
   }
-  return ""
+  return undefined
 }
 
 /** Gathers what the user settled with a message that answers the agent's last words. */
-const gatherSettled = ({ settled }: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
+const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   const words = answeredWords(entries, index)
-  if (words === "") return
+  if (words === undefined) return
+  const plan = proposedPlanIn(words.text)
   for (const { text } of requestSpans(entry)) {
-    const found = settledBy(text, words)
-    if (found !== undefined) settled.push({ ...found, entry: entry.id })
+    const found = settledBy(text, words.text)
+    if (found !== undefined) state.settled.push({ ...found, entry: entry.id })
+    if (plan !== undefined && accepts(text)) addPlan(state, { ...words, text: plan })
   }
 }
 
-/** Gathers the state of the work from entries that left the window earlier: files, commands, failures and items. */
+/** Gathers the images and files of a part. */
+const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }: Entry, at: number): void => {
+  const part = content.parts[at]
+  if (part === undefined) return
+  for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
+    attachments.push({ entry: id, text: mediaText(media), handle: handles[at] })
+  }
+}
+
+/** Gathers the state of the work from entries that left the window earlier: files, commands, failures, items and attachments. */
 function* gatherEarlier(
   state: Gathering,
   earlier: ReadonlyArray<Entry>,
@@ -396,6 +444,7 @@ function* gatherEarlier(
     gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
       if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
+      gatherAttachments(state, entry, at)
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield
@@ -444,6 +493,8 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
+    const handle = around.entry.handles[around.at]
+    for (const report of notifiedReports(part.text)) state.reports.push({ entry: id, text: report, handle })
     return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
       amount: ranking.program
     })
@@ -452,6 +503,17 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   toolTexts(part, (text) =>
     countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
   )
+}
+
+/** Gathers what the command says with which the user began: the program writes its text into the next message. */
+const gatherCommand = ({ tasks }: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
+  if (index >= taskSearchEntries || next?.author !== "program") return
+  const typed = content.parts.map(({ text = "" }) => (text.startsWith("<") ? typedText(text) : "")).join("")
+  const at = next.content.parts.findIndex((part) => isText(part) && !part.text.startsWith("<"))
+  const text = next.content.parts[at]?.text
+  if (!typed.startsWith("/") || text === undefined) return
+  const source = shortLine(typed, maxCommandChars)
+  addTask(tasks, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
@@ -464,6 +526,9 @@ const gatherRequests = (
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   gatherSettled(state, entries, index)
+  // The agent runs commands of its own within its work.
+  if (entries[index - 1]?.content.parts.some(isResponse) !== true)
+    gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
     countUse(state.weights, span.text, { amount: ranking.user })
@@ -488,9 +553,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     for (const [at, part] of entry.content.parts.entries()) {
       state.weights.now += 1
       const handle = entry.handles[at]
-      for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
-        state.attachments.push({ entry: entry.id, text: mediaText(media), handle })
-      }
+      gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
         gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)

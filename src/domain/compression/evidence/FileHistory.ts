@@ -166,6 +166,18 @@ export const recordUnstash = (history: FileHistory, folder: string): void => {
   for (const [path, file] of back) history.files.set(path, file)
 }
 
+/** Folders that a build or an installation makes anew: that one was deleted says nothing of it. */
+const madeAnew =
+  /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|\.next|\.turbo|\.cache|\.?venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/?$/
+
+/** Forgets that the folders of a file were deleted: it lies in them. */
+const keepFolders = ({ files }: FileHistory, path: string): void => {
+  for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const folder = path.slice(0, end)
+    if (files.get(folder)?.state === "deleted") files.delete(folder)
+  }
+}
+
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   if (done.action._tag === "Restore") {
@@ -173,7 +185,8 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
     return
   }
   const path = nameOf(history, done.action.path)
-  record(history, path, done)
+  if (done.action._tag !== "Delete" || !madeAnew.test(path)) record(history, path, done)
+  if (done.action._tag !== "Delete") keepFolders(history, path)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [before, text] of replacementsIn(done.call.functionCall?.args)) {
       // What an earlier edit wrote stands as this one leaves it.

@@ -1,4 +1,5 @@
-import { readers, type RunProgram, runPrograms, valued } from "./Commands.ts"
+import { asksAboutItself, isHarmlessDryRun, taskWords } from "../../actions/ProgramTask.ts"
+import { readers, type RunProgram, runPrograms } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -18,8 +19,25 @@ const readingTasks: Readonly<Record<string, ReadonlySet<string>>> = {
       .concat("auth status", "search prs", "search issues", "search code", "search repos")
   ),
   glab: new Set(["mr view", "mr list", "mr diff", "issue view", "issue list", "ci status", "ci view"]),
-  docker: wordsOf("ps images logs inspect stats top port version info"),
-  kubectl: wordsOf("get describe logs explain top version"),
+  docker: new Set(
+    ["container", "image", "volume", "network", "context", "compose"]
+      .flatMap((subject) =>
+        ["ls", "list", "inspect", "ps", "logs", "images", "config"].map((task) => `${subject} ${task}`)
+      )
+      .concat("ps images logs inspect stats top port version info".split(" "))
+  ),
+  "docker-compose": wordsOf("ps logs images config top version"),
+  kubectl: new Set([
+    ...wordsOf("get describe logs explain top version diff events api-resources cluster-info"),
+    "rollout status",
+    "rollout history",
+    "config view",
+    "config get-contexts",
+    "config current-context",
+    "auth can-i"
+  ]),
+  helm: wordsOf("list ls status get history show search template version env"),
+  terraform: new Set([...wordsOf("show output providers version graph"), "state list", "state show", "workspace list"]),
   systemctl: wordsOf("status list-units is-active is-enabled cat show"),
   launchctl: wordsOf("list print"),
   npm: wordsOf("ls list view info outdated why explain root prefix"),
@@ -41,7 +59,8 @@ const listing: Readonly<Record<string, RegExp>> = {
   "git worktree": /^worktree list\b/,
   "git config": /^config (?:(?:--(?:global|local|system|show-origin|get\S*|list)|-l) ?)*(?:[\w.-]+)?$/,
   "git submodule": /^submodule(?: status\b.*)?$/,
-  "git notes": /^notes(?: (?:list|show)\b.*)?$/
+  "git notes": /^notes(?: (?:list|show)\b.*)?$/,
+  "aws s3": /^s3 ls\b/
 }
 
 /** Options of curl that send data or write a file; short ones may be grouped (`-sXPOST`). `-f` only fails on errors. */
@@ -49,25 +68,24 @@ const curlSends = /^(?:-[a-zA-Z]*[dFTXoO].*|--(?:data\S*|form\S*|json|request|up
 /** Options of `gh api` that send data. */
 const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 
-/** Options of the program itself, before the task: `git -C folder log`. */
-const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const at = words.findIndex((word, index) => !word.startsWith("-") && !valued.test(words[index - 1] ?? ""))
-  return at < 0 ? [] : words.slice(at)
-}
-
 /** Commands of Windows that read, or only choose or print lines. Scripts of projects have lower-case names (`test-all`). */
 const windowsReaders =
   /^(?:(?:Get|Select|Sort|Where|Group|Compare|Resolve|Find)-[A-Z]\w+|Measure-Object|Test-(?:Path|Connection|NetConnection|Json)|Format-(?:Table|List|Wide|Hex|Custom)|(?:Write|Out)-(?:Host|Output|String|Null)|dir|findstr|tasklist)$/
 
+/** Tasks of the clouds' programs that read: `aws ec2 describe-instances`, `gcloud compute instances list`, `az vm show`. */
+const cloudTask = /^(?:describe|list|get|head)(?:-(?!object$)[a-z-]+)?$|^(?:show|filter-log-events|tail)$/
+
 const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
   if (windowsReaders.test(program)) return true
-  if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
+  if (asksAboutItself(program, words) || isHarmlessDryRun(program, words)) return true
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
   if (program === "curl") return !words.some((word) => curlSends.test(word))
-  const [task = "", next = "", ...rest] = taskWords(words)
-  if (program === "gh" && task === "api") return ![next, ...rest].some((word) => ghSends.test(word))
-  if (listing[`${program} ${task}`]?.test([task, next, ...rest].join(" ").trim()) === true) return true
+  const [task = "", ...after] = taskWords(program, words)
+  const [next = ""] = taskWords(program, after)
+  if (program === "gh" && task === "api") return !after.some((word) => ghSends.test(word))
+  if (listing[`${program} ${task}`]?.test([task, ...after].join(" ")) === true) return true
+  if (/^(?:aws|gcloud|az)$/.test(program)) return after.some((word) => cloudTask.test(word))
   const tasks = readingTasks[program]
   return tasks !== undefined && (tasks.has(task) || tasks.has(`${task} ${next}`))
 }

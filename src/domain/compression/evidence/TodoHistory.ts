@@ -1,5 +1,5 @@
-import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
+import { itemChangeIn } from "../../actions/AgentTools.ts"
 import { answerText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
@@ -7,7 +7,7 @@ import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 
 /**
- * The items of the work: the agent's todo list, written whole by some agents, item by item by others (Claude Code's task tools),
+ * The items of the work: the agent's todo list, written whole by some agents, item by item by others (with its number, which the agent needs to change it),
  * and the issues that the agent filed in a tracker by command, closed or took on.
  */
 export interface TodoHistory {
@@ -20,9 +20,6 @@ export interface TodoHistory {
 
 /** Returns a history without items. */
 export const noTodos = (): TodoHistory => ({ list: undefined, items: new Map(), issues: new Map() })
-
-/** The agent needs the number of an item to change it. */
-const numbered = (id: string, subject: unknown): string => `#${id} ${String(subject)}`
 
 /** Matches an item in a snapshot: `[status] text`. */
 const todoLine = /^- \[([^\]\n]+)\] (.+)$/
@@ -41,7 +38,7 @@ export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snap
   if (todos.length === 0) return
   history.list = { entry, todos }
   for (const todo of todos) {
-    const id = /^#(\d+) /.exec(todo.text)?.[1]
+    const id = /^#(\w+) /.exec(todo.text)?.[1]
     if (id !== undefined) history.items.set(id, todo)
   }
 }
@@ -55,23 +52,20 @@ export const recordTodos = (
   answer: Part | undefined
 ): void => {
   for (const action of actions) if (action._tag === "Todos") history.list = { entry, todos: action.todos }
-  const name = call.functionCall?.name.toLowerCase() ?? ""
-  const args: unknown = call.functionCall?.args
-  if ((name !== "taskcreate" && name !== "taskupdate") || !Predicate.isObject(args)) return
   if (answer === undefined || isErrorResponse(answer)) return
+  const { args, name = "" } = call.functionCall ?? {}
+  const change = itemChangeIn(name, args, () => answerText(answer))
+  if (change?.id === undefined) return
   const { items } = history
-  if (name === "taskcreate") {
-    const id = /#(\d+)/.exec(answerText(answer).slice(0, 200))?.[1]
-    if (id !== undefined)
-      items.set(id, { text: numbered(id, args.subject ?? args.description ?? ""), status: "pending" })
-  } else {
-    const id = String(args.taskId ?? "")
-    const before = items.get(id)
-    const text = typeof args.subject === "string" ? numbered(id, args.subject) : (before?.text ?? `task #${id}`)
-    const status = typeof args.status === "string" ? args.status : (before?.status ?? "pending")
-    if (status === "deleted") items.delete(id)
-    else items.set(id, { text, status })
-  }
+  const { id, text } = change
+  const before = items.get(id)
+  const status = change.status ?? before?.status ?? "pending"
+  if (status === "deleted") items.delete(id)
+  else
+    items.set(id, {
+      text: text === undefined ? (before?.text ?? `task #${id}`) : `#${id} ${text}`,
+      status: status === "closed" ? "completed" : status
+    })
   history.list = { entry, todos: [...items.values()] }
 }
 

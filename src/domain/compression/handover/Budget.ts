@@ -51,10 +51,11 @@ const shares = {
   changed: 0.14,
   edits: 0.06,
   read: 0.07,
-  seen: 0.04,
+  named: 0.04,
   lessons: 0.04,
   decisions: 0.05,
   settled: 0.05,
+  reports: 0.04,
   task: 0.05,
   summary: 0.06,
   carried: 0.04
@@ -68,7 +69,7 @@ const shareOf = (budget: number, name: Share): number => Math.floor(budget * sha
 /**
  * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends
  * (or else the latest ones), all items, all changed files, the last results of commands, the agent's last words, and the files
- * that were read or seen. They shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
+ * that were read or named. They shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
  */
 export const leastShares = {
   messages: 0.6,
@@ -80,7 +81,7 @@ export const leastShares = {
   commands: 0.14,
   now: 0.07,
   read: 0.06,
-  seen: 0.04
+  named: 0.04
 }
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
@@ -117,8 +118,8 @@ export interface Material {
   /** Every message of the user that the snapshot shows, oldest first, and the tokens that all of them need at least. */
   readonly messages: ReadonlyArray<Span>
   readonly messagesNeed: number
-  /** The paths that results showed, best first. */
-  readonly seen: ReadonlyArray<string>
+  /** The paths that were named, best first, without those that a tool read or changed. */
+  readonly named: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */
   readonly constraints: ReadonlyArray<Span>
   /** Shows paths below the working directory relative to it. */

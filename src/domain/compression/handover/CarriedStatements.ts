@@ -5,7 +5,7 @@ import { isIndex } from "./NameIndex.ts"
 
 /** Lines of an earlier snapshot that code writes anew each time. */
 const rewritten =
-  /^- (?:changed(?:, too)?:|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |since (?:tests|types|lint|build)[ ,]|read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
+  /^- (?:changed(?:, too)?:|other files that were named|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |since (?:tests|types|lint|build)[ ,]|read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/
 
 /**
  * Returns a function that selects the statements of an earlier snapshot's section whose keys the new items do not have, newest

@@ -23,7 +23,7 @@ import {
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import { type IndexedName, indexItems, minFileNames, namesIn, parentOf, rankedNames, seenPaths } from "./NameIndex.ts"
+import { type IndexedName, indexItems, minFileNames, namesIn, parentOf, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -63,6 +63,7 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
     commits: evidence.commits.slice(-maxItems),
     lessons: evidence.lessons.slice(-maxItems),
     decisions: evidence.decisions.slice(-maxItems),
+    reports: evidence.reports.slice(-maxItems),
     settled: evidence.settled.slice(-maxItems)
   }
 }
@@ -95,7 +96,7 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     names,
     messages,
     messagesNeed: minTokensForAll(messages, options.budget * leastShares.messages),
-    seen: seenPaths(evidence, names),
+    named: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
   }

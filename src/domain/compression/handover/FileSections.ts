@@ -15,7 +15,7 @@ import {
 import { carriedTo } from "./CarriedStatements.ts"
 import { isTransient } from "./NameIndex.ts"
 
-/** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
+/** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or named. */
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
@@ -100,22 +100,23 @@ export const artifactItems = (material: Material): Writer => {
   }
 }
 
-const seenHeading = "seen, but not read:"
+/** It says no more than that: a command may have printed or changed any of them. */
+const namedHeading = "other files that were named:"
 
-/** Writes the files that were read, then those that were only seen. */
-export const fileItems = ({ evidence, seen }: Material): Writer => {
+/** Writes the files that were read, then the others that were named. */
+export const fileItems = ({ evidence, named }: Material): Writer => {
   const read = newestFirst(evidence.files)
     .filter(([, file]) => file.state === "read")
     .map(([path, file]) => {
       const short = listedLine(path)
       return { short, long: file.handle === undefined ? short : listedLine(`${path} ${file.handle}`) }
     })
-  const seenLines = seen.map(listedLine)
+  const namedLines = named.map(listedLine)
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
     const files = [
       ...listing("read", readHeading, withHandles(read, share.least("read") - headingTokens), share.least("read")),
-      ...listing("seen", seenHeading, seenLines, share.least("seen"))
+      ...listing("named", namedHeading, namedLines, share.least("named"))
     ]
     files.push(...within(carried(files), share("carried")))
     return files

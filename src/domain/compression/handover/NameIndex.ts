@@ -155,12 +155,12 @@ export const namesIn = (text: string): ReadonlySet<string> => {
   return names
 }
 
-/** Names among which the paths that results showed are looked for. */
-const maxSeenNames = 4_000
+/** Names among which paths are looked for. */
+const maxPathNames = 4_000
 
-/** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
+/** Files that a program made or fetched, those of temporary folders, and placeholders: nobody goes on from them. */
 const transient =
-  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var|path\/to)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
 
 /** Whether nobody goes on from a file. */
 export const isTransient = (path: string): boolean => transient.test(path)
@@ -172,13 +172,22 @@ const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-
 const endsOf = (path: string): ReadonlyArray<string> =>
   [...path.matchAll(/(?<=.)\//g)].map(({ index }) => path.slice(index + 1))
 
-/** Returns the paths that results showed, best first, without files that were read or changed. */
-export const seenPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** Returns the paths that were named, best first, without files that a tool read or changed. */
+export const namedPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
   const known = new Set([...files.keys()].flatMap((path) => [path, ...endsOf(path)]))
   // Of an agent that does not record its folder, calls name a file by the end of the path that results show.
   const isKnown = (path: string) =>
     known.has(path) || (path.startsWith("/") && endsOf(path).some((end) => files.has(end)))
+  /** Whether it is a file of a diff, with one of the folders that git writes before it. */
+  const isOfDiff = (path: string) => /^[ab]\//.test(path) && (isKnown(path.slice(2)) || anchors.has(path.slice(2)))
   return names
-    .slice(0, maxSeenNames)
-    .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name) && !isTransient(name))
+    .slice(0, maxPathNames)
+    .filter(
+      (name) =>
+        anchors.get(name)?.kind === "path" &&
+        filePath.test(name) &&
+        !isKnown(name) &&
+        !isOfDiff(name) &&
+        !isTransient(name)
+    )
 }

@@ -38,17 +38,18 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   const [summary] = evidence.summaries
   const show = showMessages(messages, first)
   const shown = new Set(messages.map(({ entry }): string => entry))
-  // What the log still has is shown from the log.
-  const older = carriedTo(
-    evidence,
-    "overall_goal"
-  )([]).filter((item) => !userWordsIn(item.text).some(({ entry }) => shown.has(entry)))
   const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
     statement(
       `attachment ${entry} ${at}`,
       `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
     )
   )
+  // What the log still has is shown from the log.
+  const attached = new Set(attachments.map(({ text }) => text))
+  const older = carriedTo(
+    evidence,
+    "overall_goal"
+  )([]).filter(({ text }) => !attached.has(text) && !userWordsIn(text).some(({ entry }) => shown.has(entry)))
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
@@ -64,8 +65,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
       const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
       return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
     })
-    const attached = within(attachments, share("messages") / 4)
-    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...attached], clipped }
+    const media = within(attachments, share("messages") / 4)
+    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...media], clipped }
   }
 }
 
@@ -232,6 +233,9 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   }
 }
 
+/** Characters of what another agent reported. */
+const maxReportChars = 300
+
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
@@ -261,6 +265,12 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>
     statement(`settled ${entry}`, `the user ${how} (${entry}): ${short(what)}`)
   )
+  const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
+    statement(
+      `report ${entry} ${text.length}`,
+      `another agent reported (${ofEntry(entry, handle)}): ${byEnds(short(text), maxReportChars)}`
+    )
+  )
   const carried = carriedTo(evidence, "key_knowledge")
   return (share) => {
     const taskChars = Math.floor((share("task") / Math.max(1, tasks.length) - 40) * 3.2)
@@ -278,6 +288,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
       ...within(settled, share.least("settled")),
+      ...within(reports, share("reports")),
       ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]

@@ -20,7 +20,7 @@ import {
   copiesOf
 } from "./Line.ts"
 import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
-import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
+import { beforeAll, type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
 import { decodeClaude, ignoredKinds, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
 
@@ -186,7 +186,8 @@ const userLine = (line: Line): ReadonlyArray<UserLine> => {
 }
 
 /** Makes the line of a queued message that none in the file holds. */
-const deliveredLine = ({ blocks, by, number }: Delivered, after: Line | undefined): Line => {
+const deliveredLine = ({ blocks, by, number: since }: Delivered, after: Line | undefined): Line => {
+  const number = since === beforeAll.number ? by.number : since
   const uuid = `line ${number}`
   return {
     number,
@@ -254,8 +255,7 @@ function* deliver(
   for (const one of delivered) {
     const after = one.after === undefined ? undefined : (copies.get(one.after) ?? one.after)
     if (after !== undefined && !taken.has(after)) continue
-    // The record that put it into the queue, and the one that took it out.
-    records += 2
+    records += one.records
     yield
     const from = segments.findIndex(
       (segment) => segment._tag !== "Compaction" && after !== undefined && segment.lines.includes(after)

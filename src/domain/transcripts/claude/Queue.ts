@@ -14,6 +14,8 @@ export interface Queued extends Moment {
 }
 /** A queued message that was delivered, and its place. */
 export interface Delivered extends Queued {
+  /** The number of records that tell of it. */
+  readonly records: number
   /** The record that delivered it. */
   readonly by: Moment
   /** Whether it began the next turn, as a message of its own. */
@@ -31,7 +33,7 @@ export const holdsLine = (text: string, words: string): boolean => `\n${text}\n`
 
 /**
  * Takes messages from those that wait, by a record, and returns the one that it sends. One that takes back what the user typed leaves
- * the others, such as notifications of programs; where its words are none of those that wait, it takes all.
+ * the others, such as notifications of programs; where its words are none of those that wait, it takes all. A message whose beginning was cut off with the file's waits for none.
  */
 export const takeFrom = <A extends { readonly words: string }>(
   waiting: Array<A>,
@@ -49,6 +51,9 @@ export const takeFrom = <A extends { readonly words: string }>(
   return undefined
 }
 
+/** When a message was put into the queue whose record was cut off with the beginning of the file. */
+export const beforeAll: Moment = { at: undefined, number: 0 }
+
 /**
  * Messages that the user typed while the agent worked. A message leaves the queue to be sent with the next request
  * ("remove"), to become a message at the end of the turn ("dequeue"), or because the user takes it back ("popAll").
@@ -61,7 +66,8 @@ export class Queue {
   /** Adds a record. */
   add({ at, content, operation }: QueueRecord, located: Locate, number: number, skipped: Skipped): void {
     this.records += 1
-    const blocks = operation === "enqueue" ? readContent(content ?? "", located, skipped) : []
+    const hasWords = operation === "enqueue" || operation === "remove"
+    const blocks = hasWords ? readContent(content ?? "", located, skipped) : []
     if (!isProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
   }
 
@@ -81,9 +87,16 @@ export class Queue {
         waiting.push({ ...by, blocks, words: wordsIn(blocks) })
         continue
       }
-      const sent = takeFrom(waiting, { content, operation })
-      if (sent !== undefined && sent.words !== "")
-        delivered.push({ ...sent, by, isTurn: operation === "dequeue", after: inOrder[next - 1] })
+      const known = takeFrom(waiting, { content, operation })
+      const sent = known ?? { ...beforeAll, blocks, words: wordsIn(blocks) }
+      if (sent.words !== "")
+        delivered.push({
+          ...sent,
+          records: known === undefined ? 1 : 2,
+          by,
+          isTurn: operation === "dequeue",
+          after: inOrder[next - 1]
+        })
     }
     return { delivered, waiting }
   }

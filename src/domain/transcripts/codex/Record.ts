@@ -173,6 +173,7 @@ export const recordedSpeaker = (item: Json): "user" | "program" | undefined => {
 const turnOf = (payload: Json) =>
   ({
     _tag: "Turn",
+    turn: textAt(payload, "turn_id"),
     folder: folderAt(payload),
     model: textAt(payload, "model"),
     effort: payload.effort,

@@ -54,9 +54,11 @@ const scanQueue = (state: ScanState, record: Extract<ClaudeRecord, { readonly _t
   const waiting = last.queue === undefined ? [] : last.queue.split(separator).map((words) => ({ words }))
   const isNew = operation === "enqueue"
   if (isNew) waiting.push({ words: typeof content === "string" ? content.trim() : "" })
-  const sent = isNew ? undefined : takeFrom(waiting, record)
-  if (operation === "remove" && sent !== undefined && !isBareCommand(sent.words) && addPrompt(state, sent.words)) {
-    const times = `sent ${sent.words}`
+  const words = isNew
+    ? undefined
+    : (takeFrom(waiting, record)?.words ?? (typeof content === "string" ? content.trim() : undefined))
+  if (operation === "remove" && words !== undefined && !isBareCommand(words) && addPrompt(state, words)) {
+    const times = `sent ${words}`
     last[times] = String(1 + Number(last[times] ?? 0))
   }
   if (waiting.length === 0) delete last.queue

@@ -2,6 +2,7 @@ import { isJson, type Json } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { decodeClaude, ignoredKinds } from "../claude/Record.ts"
 import * as codex from "../codex/Record.ts"
+import { decodeOpencode } from "../opencode/Record.ts"
 import * as pi from "../pi/Record.ts"
 import { isRecordList, recordsByLine } from "../RecordList.ts"
 import type { SourceFormat } from "../Transcript.ts"
@@ -56,11 +57,9 @@ const isPi = (record: Json): boolean => {
   return piKinds.has(record.type) && (record.type !== "message" || isJson(record.message))
 }
 
-const opencodeTables = new Set(["session", "message", "part"])
-
 const isOpencode = (record: Json): boolean =>
   typeof record.kind === "string"
-    ? opencodeTables.has(record.kind) && typeof record.id === "string"
+    ? decodeOpencode(record)._tag !== "Other" && typeof record.id === "string"
     : isJson(record.info) && Array.isArray(record.messages)
 
 /** Returns the format of one record (a line, or a whole document); undefined when several are possible. */

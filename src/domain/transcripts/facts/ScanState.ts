@@ -5,7 +5,7 @@ import { isJson } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { textAt } from "../JsonRecord.ts"
-import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
+import { isBareCommand, snapshotTitle, typedTitle } from "../PromptTitle.ts"
 import { isClosed, markedAuthor, type Marks } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
@@ -33,6 +33,8 @@ export interface RecordedRequest {
   readonly usage: Usage
   /** The conversation within the file: absent for the main one. */
   readonly thread?: string
+  /** Whether the file repeats it of the session that it comes from, where it was paid. */
+  readonly isCopied?: true
   /** What happened since the request before it in the same conversation. */
   readonly changes?: ReadonlyArray<CacheChange>
 }
@@ -120,7 +122,7 @@ export const addPrompt = (state: ScanState, content: unknown, marks: Marks = {})
     return false
   }
   state.facts.prompts += 1
-  noteTitle(state, parts, promptTitle)
+  noteTitle(state, parts, typedTitle)
   return true
 }
 

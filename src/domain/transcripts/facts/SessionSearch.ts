@@ -5,7 +5,7 @@ import { type Pattern, PatternMatcher } from "../../text/Pattern.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { decodeClaude } from "../claude/Record.ts"
 import { textAt } from "../JsonRecord.ts"
-import { authorOf } from "../voice/Voice.ts"
+import { authorOf, typedText } from "../voice/Voice.ts"
 
 /** Searches the texts of a session's records for words or for a pattern. */
 
@@ -226,4 +226,17 @@ export const speakerOf = (record: unknown): string => {
     return type === "user" && isByProgram(record, one.content) ? "program" : (speakers.get(type) ?? type)
   }
   return "record"
+}
+
+/** Returns who said what was found in a record: a program can write beside the user's words. */
+export const speakerOfMatch = (record: unknown, { marks, text }: Match): string => {
+  const speaker = speakerOf(record)
+  // What an attachment says of its author is all that is known.
+  if (speaker !== "user" || (isJson(record) && record.type === "attachment")) return speaker
+  const found = marks.map(([start, end]) => text.slice(start, end))
+  const isTyped = (one: string): boolean => {
+    const typed = typedText(one)
+    return found.every((words) => typed.includes(words))
+  }
+  return searchedTexts(record).some(isTyped) ? speaker : "program"
 }

@@ -42,6 +42,8 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     opens:
       /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/
   },
+  // A classifier decides in auto mode.
+  { opens: /^Permission for this action (?:was|has been) denied\b/ },
   { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
   // opencode
   {
@@ -78,7 +80,7 @@ const maxPlainChars = 400
 
 /** Matches the sentences above that tell of a rule. A command that they quote may hold any word. */
 const byRule =
-  /^(?:(?:Error: )?The user has specifi|Permission to use |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
+  /^(?:(?:Error: )?The user has specifi|Permission to use |Permission for this action |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
 
 const kindOf = (part: Part) => toolKind(part.functionResponse?.name ?? "")
 
@@ -167,13 +169,14 @@ export const questionBefore = (text: string, start: number): string => {
 
 /**
  * Returns the question of a call that the user answers in its result with the words from this place on, where the result names it by its
- * id or number (Codex, Gemini CLI).
+ * id or number (Codex, Gemini CLI), or not at all, where it is the only one (Pi).
  */
 export const questionOf = (args: unknown, text: string, start: number): string => {
-  const questions = isJson(args) ? jsonsAt(args, "questions") : []
+  const listed = isJson(args) ? jsonsAt(args, "questions") : []
+  const questions = listed.length === 0 && isJson(args) ? [args] : listed
   const before = text.slice(0, start)
   const places = questions.map(({ id }, number) => before.lastIndexOf(`${JSON.stringify(id ?? String(number))}:`))
-  const last = places.indexOf(Math.max(0, ...places))
+  const last = questions.length === 1 ? 0 : places.indexOf(Math.max(0, ...places))
   const { question } = questions[last] ?? {}
   return typeof question === "string" ? question : ""
 }

@@ -218,6 +218,20 @@ describe("commands", () => {
     )
   })
 
+  it("that run dry end no failure of the real thing, which ends theirs, and pass no check", () => {
+    const { checks, failures } = evidenceOf(
+      failed("npm publish", "403"),
+      ran("npm publish --dry-run"),
+      failed("helm upgrade web . --dry-run", "no chart"),
+      failed("make test", "1 failed"),
+      ran("make -n test"),
+      failed("kubectl apply --dry-run=server -f a.yaml", "no field"),
+      ran("kubectl apply -f b.yaml")
+    )
+    assert.deepStrictEqual([...failures.keys()], ["npm publish", "helm upgrade web . --dry-run", "make test"])
+    assert.strictEqual(checks.get("tests")?.ok, false)
+  })
+
   it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
     const refused: Call = [
       "Edit",
@@ -291,12 +305,45 @@ describe("commands that make a commit", () => {
     ["git diff src/commit.ts", false],
     ["git push -u origin fix/revert", false],
     ["git log --grep revert", false],
-    ["git status\nnpm run commit", false]
+    ["git status\nnpm run commit", false],
+    ["git commit --dry-run -m x", false],
+    ["git push --dry-run && git commit -m x && npm publish --dry-run", true]
   ])("%s: %s", (command, isOne) => assert.strictEqual(makesCommit.test(command), isOne))
 
   it.each(["git ", "git -c ", "-c a ", "git -c 'a", "git -c a='"])("repeated %s takes linear time", (piece) =>
     assert.isFalse(makesCommit.test(piece.repeat(100_000)))
   )
+})
+
+it.each([
+  "<tool_use_error>Cancelled: parallel tool call Bash(npm run lint) errored</tool_use_error>",
+  "<tool_use_error>Sibling tool call errored</tool_use_error>",
+  "Streaming fallback - tool execution discarded"
+])("a call that was not made changes nothing: %s", (error) => {
+  const { checks, commands, failures, lastCall } = evidenceOf(
+    failed("npm run build", "no module"),
+    ran("npm test", "3 passed"),
+    ["Bash", { command: "npm test" }, { error }],
+    ["Bash", { command: "npm run build" }, { error }],
+    ["Bash", { command: "npm publish" }, { error }]
+  )
+  assert.deepStrictEqual([...failures.keys()], ["npm run build"])
+  assert.strictEqual(checks.get("tests")?.ok, true)
+  assert.isFalse(commands.has("npm publish"))
+  assert.strictEqual(lastCall?.action._tag === "Command" && lastCall.action.command, "npm test")
+})
+
+it("a call of a tool that we know no more of ends the failures of its tool, and no refusal or failure of another", () => {
+  const made = (tool: string, sql: string, answer: object): Call => [tool, { sql }, answer]
+  const closed = { error: "MCP error -32000: Connection closed" }
+  const { failures } = evidenceOf(
+    made("mcp__pg__query", "select 1", closed),
+    made("mcp__pg__query", "drop table a", { error: "The user doesn't want to proceed with this tool use." }),
+    made("mcp__my__query", "select 1", closed),
+    made("mcp__pg__query", "select 2", { output: "2" }),
+    ["TaskStop", { task_id: "b7" }, { error: "Task b7 is not running (status: completed)" }]
+  )
+  assert.deepStrictEqual([...failures.keys()], ["mcp__pg__query drop table a", "mcp__my__query select 1"])
 })
 
 it("of two edits of a file in one message, the second ends the failure of the first", () => {

@@ -54,13 +54,19 @@ describe("commits that git confirmed", () => {
 })
 
 describe("what a command is worth in a handover", () => {
-  it.each(["git push", "bd close x-1 --reason='done'", "gh pr create --fill", "npm publish", "git tag v1"])(
-    "%s is a milestone",
-    (command) => {
-      assert.isTrue(isMilestone(command))
-      assert.isFalse(isLook(command))
-    }
-  )
+  it.each([
+    "git push",
+    "git -C app push",
+    "gh -R owner/repo pr merge 12",
+    "npm --prefix web publish",
+    "bd close x-1 --reason='done'",
+    "gh pr create --fill",
+    "npm publish",
+    "git tag v1"
+  ])("%s is a milestone", (command) => {
+    assert.isTrue(isMilestone(command))
+    assert.isFalse(isLook(command))
+  })
   it.each(["ls -la", "cd app && git status", "grep -rn x .", "git -C app log --oneline", "sed -n 1,9p a.ts", "cat a"])(
     "%s only looks",
     (command) => {
@@ -68,10 +74,15 @@ describe("what a command is worth in a handover", () => {
       assert.isFalse(isMilestone(command))
     }
   )
-  it.each(["npm test", "rm a.ts", "echo 'git push'", "sed -i s/a/b/ a.ts", "node app.js"])(
-    "%s is neither",
-    (command) => {
-      assert.isFalse(isMilestone(command))
-    }
-  )
+  it.each([
+    "npm test",
+    "rm a.ts",
+    "./publish.sh --dry-run",
+    "gh pr create --dry-run",
+    "echo 'git push'",
+    "sed -i s/a/b/ a.ts",
+    "node app.js"
+  ])("%s is neither", (command) => {
+    assert.isFalse(isMilestone(command))
+  })
 })

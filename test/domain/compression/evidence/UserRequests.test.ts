@@ -55,6 +55,15 @@ describe("the question of an answer", () => {
   })
 })
 
+it("the only question of a call is that of its answer (Pi)", () => {
+  const asked = entryOf(1, undefined, model(call("question", { question: "Which index?", options: [] }, "c")))
+  const answered = entryOf(2, undefined, user(response("question", { output: "User selected: 2. trigram" }, "c")))
+  assert.deepStrictEqual(
+    requestSpans(answered, callsAnswered([asked, answered])(1)).map((span) => [span.text, span.question]),
+    [["trigram", "Which index?"]]
+  )
+})
+
 describe("the constraints in a request", () => {
   const constraints = (request: string) =>
     requestSpans(entryOf(1, undefined, user(text(request)))).flatMap((span) =>

@@ -238,6 +238,77 @@ describe("what was read", () => {
     assert.match(told, isTold ? /Totals 1\. Sum up 2\..*vitest\.$/ : /Totals 1\. Guess 2\./)
   })
 
+  const refused = { error: "The agent proposed a plan that was rejected by the user." }
+  const planFile = "/home/u/.gemini/tmp/x/plans/totals.md"
+  const inFile = (answer: string) => [
+    ...calls(
+      ["write_file", { file_path: planFile, content: plan("Guess") }, { output: "ok" }],
+      ["replace", { file_path: planFile, old_string: "Guess", new_string: "Sum up" }, { output: "ok" }],
+      ["exit_plan_mode", { plan_path: planFile }, { output: answer }]
+    )
+  ]
+  const inWords = (answer: string) => [
+    model(text(`Here it is.\n<proposed_plan>\n${plan("Sum up")}\n</proposed_plan>`)),
+    user(text(answer))
+  ]
+  it.each<readonly [what: string, contents: ReadonlyArray<Content>, isTold: boolean]>([
+    [
+      "as the user edited it",
+      calls([
+        "ExitPlanMode",
+        { plan: plan("Guess") },
+        { output: `User has approved your plan.\n\n## Approved Plan (edited by user):\n${plan("Sum up")}` }
+      ]),
+      true
+    ],
+    ["as its file has it", inFile("Plan approved. Switching to Auto-Edit mode."), true],
+    ["of the file that was not approved", inFile("Plan rejected. User feedback: no"), false],
+    ["of Codex", inWords("Implement the plan."), true],
+    ["of Codex, in words of the user", inWords("yes, go ahead"), true],
+    ["of Codex that was not accepted", inWords("No, keep it simple."), false]
+  ])("a plan %s", (_, contents, isTold) => {
+    const { text: whole } = extract([user(text("Show the totals.")), ...contents])
+    assert.strictEqual(/the plan that the user approved \(e\d h_\w+\): Totals 1\. Sum up 2\./.test(whole), isTold)
+  })
+
+  it("a plan that was approved ends the refusal of another one, and stays known where another program compacted", () => {
+    const made = entriesOf([
+      user(text("Show the totals.")),
+      ...calls(
+        ["ExitPlanMode", { plan: plan("Guess") }, refused],
+        ["ExitPlanMode", { plan: plan("Sum up") }, { output: "User has approved your plan." }]
+      )
+    ])
+    const whole = (earlier: ReadonlyArray<Entry>, entries: ReadonlyArray<Entry>) =>
+      Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(entries, { earlier })), { budget: 4_000, kept: [] }))
+        .text
+    for (const written of [whole([], made), whole(made, [])]) {
+      assert.match(written, /the plan that the user approved \(e\d h_\w+\): Totals 1\. Sum up/)
+      assert.notInclude(written, "refused by")
+    }
+  })
+
+  it("a command with which the user began is told with what it says", () => {
+    const [began, says, output] = entriesOf([
+      user(text("<command-name>/review</command-name>\n<command-args>1482 the SQL</command-args>")),
+      user(text("Review the pull request 1482 the SQL: read its diff, list bugs by severity, and merge nothing.")),
+      user(
+        text(
+          "<local-command-stdout>Set model to Opus, which is the largest of them, and as slow as ever</local-command-stdout>"
+        )
+      )
+    ])
+    if (began === undefined || says === undefined || output === undefined) throw new Error("none")
+    const told = (next: Entry) =>
+      Work.runSync(extractSnapshot([began, { ...next, author: "program" }], { budget: 4_000, kept: [] })).text
+    const [called, result] = entriesOf(calls(["Skill", { skill: "review" }, { output: "Launching skill: review" }]))
+    if (called === undefined || result === undefined) throw new Error("none")
+    const byAgent = [called, result, began, { ...says, author: "program" as const }]
+    assert.notInclude(Work.runSync(extractSnapshot(byAgent, { budget: 4_000, kept: [] })).text, "task text")
+    assert.match(told(says), /task text, \/review 1482 the SQL \(e2 h_\w+\): Review the pull request 1482/)
+    assert.notInclude(told(output), "task text")
+  })
+
   it("quotes what the user said in place of a call, and does not tell the call as made", () => {
     const words = "Never delete the build folder; move it to /tmp/old instead."
     const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
@@ -566,6 +637,19 @@ it.each<readonly [what: string, tool: string, args: object, isShown: boolean]>([
   assert.strictEqual(/^- last written to a\.gradle[^]*lib:1\.20/m.test(whole), isShown)
 })
 
+it.each<readonly [shell: string, command: string]>([
+  ["Bash", "cat lib/a.ts"],
+  ["Bash", "sed -n 1,40p lib/a.ts | head -20"],
+  ["PowerShell", "Get-Content lib/a.ts"]
+])("what %s printed with %s is not listed as a file that nobody read", (shell, command) => {
+  const { text: whole } = extract([
+    user(text("Look at it.")),
+    ...calls([shell, { command }, { output: "1" }], [shell, { command: "ls lib" }, { output: "lib/a.ts\nlib/b.ts" }])
+  ])
+  assert.match(whole, /^- other files that were named:\n(?: {4}.*\n)*? {4,}(?:lib\/)?a\.ts$/m)
+  assert.notInclude(whole, "not read")
+})
+
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
   const refusal =
     "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
@@ -640,6 +724,47 @@ it("where another program's summary begins the conversation, the goal is that of
     whole,
     /<overall_goal>\n- the goal, as an earlier summary has it \(e1 h_[a-z2-7]+\): Port the parser to Rust\.\n/
   )
+})
+
+it("an image that came before another program's compaction is told, once, also from the next snapshot on", () => {
+  const [image, words, summary, ours] = entriesOf([
+    user(text("Make it look so."), { inlineData: { mimeType: "image/png", data: "AAAA" } }),
+    user(text("1. Primary Request and Intent:\n   Make it look so.")),
+    user(text("Go on.")),
+    user(text("?"))
+  ])
+  if (image === undefined || words === undefined || summary === undefined || ours === undefined) throw new Error("none")
+  const written = (entries: ReadonlyArray<Entry>) =>
+    Work.runSync(
+      composeSnapshot(Work.runSync(gatherEvidence(entries, { earlier: [image] })), { budget: 4_000, kept: [] })
+    ).text
+  const first = written([{ ...words, author: "summary" }, summary])
+  const next = written([
+    { ...ours, author: "summary", content: user(text(first)) },
+    { ...summary, content: user(text("And on.")) }
+  ])
+  for (const whole of [first, next])
+    assert.strictEqual(whole.split("with message e1 came [image/png of 3 bytes]: recall h_").length, 2)
+})
+
+it("what other agents reported is told, the latest first", () => {
+  const { text: whole } = extract([
+    user(text("Find the deadlock.")),
+    ...calls(
+      ["Task", { prompt: "Read the pool" }, { output: "The lock is taken twice." }],
+      [
+        "Task",
+        { prompt: "Read the log" },
+        {
+          content: [
+            { type: "text", text: "It hangs since Monday." },
+            { type: "text", text: "agentId: a1 (resume)" }
+          ]
+        }
+      ]
+    )
+  ])
+  assert.match(whole, /another agent reported \(e4 h_\w+\): It hangs since Monday\.\n- another agent reported \(e2 /)
 })
 
 it("the agent's newest words are those of now", () => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
-import { indexItems, rankedNames, seenPaths } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { indexItems, rankedNames, namedPaths } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
@@ -84,11 +84,14 @@ describe("the rank of names", () => {
   })
 })
 
-describe("files that were only seen", () => {
+describe("files that were named", () => {
   it.each([
     ["a longer path of a file that was written", "/root/acc/system.py", []],
     ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
-    ["a shorter path of it", "system.py", []]
+    ["a shorter path of it", "system.py", []],
+    ["the same in a diff", "b/acc/system.py", []],
+    ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]],
+    ["a placeholder", "/path/to/system.ts", []]
   ])("%s", (_, shown, seen) => {
     const evidence = Work.runSync(
       gatherEvidence(
@@ -98,7 +101,7 @@ describe("files that were only seen", () => {
         ])
       )
     )
-    assert.deepStrictEqual(seenPaths(evidence, [shown]), seen)
+    assert.deepStrictEqual(namedPaths(evidence, [shown]), seen)
   })
 })
 

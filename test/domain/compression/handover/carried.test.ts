@@ -151,16 +151,34 @@ describe.each([
   })
 })
 
-it("items that are kept one by one keep their numbers", () => {
+it.each([
+  {
+    agent: "Claude Code",
+    ids: ["1", "2"],
+    make: (id: string, subject: string) =>
+      turn("TaskCreate", { subject }, { output: `Task #${id} created successfully: ${subject}` }),
+    end: (taskId: string) =>
+      turn("TaskUpdate", { taskId, status: "completed" }, { output: `Updated task #${taskId} status` })
+  },
+  {
+    agent: "Gemini CLI",
+    ids: ["a1b2c3", "0f9e8d"],
+    make: (id: string, title: string) =>
+      turn(
+        "tracker_create_task",
+        { title, description: "x", type: "task" },
+        { output: `Created task ${id}: ${title}` }
+      ),
+    end: (id: string) =>
+      turn("tracker_update_task", { id, status: "closed" }, { output: `Updated task ${id}. Status: closed` })
+  }
+])("items that $agent keeps one by one keep their numbers", ({ end, ids: [one = "", two = ""], make }) => {
   const first = [
     entryOf(1, user(text("Go."))),
-    ...[
-      ...turn("TaskCreate", { subject: "Write it" }, { output: "Task #1 created successfully: Write it" }),
-      ...turn("TaskCreate", { subject: "Test it" }, { output: "Task #2 created successfully: Test it" })
-    ].map((content, at) => entryOf(2 + at, content))
+    ...[...make(one, "Write it"), ...make(two, "Test it")].map((content, at) => entryOf(2 + at, content))
   ]
   const once = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(first)), { budget: 2_000, kept: [] }))
-  const later = turn("TaskUpdate", { taskId: "1", status: "completed" }, { output: "Updated task #1 status" })
+  const later = end(one)
   const { todos } = Work.runSync(
     gatherEvidence([
       entryOf(50, user(text(once.text)), { author: "summary" }),
@@ -168,8 +186,8 @@ it("items that are kept one by one keep their numbers", () => {
     ])
   )
   assert.deepStrictEqual(todos?.todos, [
-    { text: "#1 Write it", status: "completed" },
-    { text: "#2 Test it", status: "pending" }
+    { text: `#${one} Write it`, status: "completed" },
+    { text: `#${two} Test it`, status: "pending" }
   ])
 })
 

@@ -89,19 +89,19 @@ describe("prompts", () => {
     assert.strictEqual(state.facts.folder, "/w")
   })
 
-  it("Claude Code: a record of the queue that names other words takes none from it", () => {
+  it("Claude Code: a record of the queue that names other words takes none from it, and has a message that was cut off", () => {
     const at = (second: number) => ({ timestamp: `2026-01-01T00:00:0${second}Z`, sessionId: "s" })
     const records = [
       { type: "user", uuid: "u", parentUuid: null, ...at(1), message: { role: "user", content: "start" } },
       { type: "queue-operation", operation: "enqueue", ...at(2), content: "and low water?" },
       { type: "queue-operation", operation: "enqueue", ...at(3), content: [{ type: "text", text: "with a picture" }] },
-      { type: "queue-operation", operation: "remove", ...at(4), content: "of another session" }
+      { type: "queue-operation", operation: "remove", ...at(4), content: "cut off" }
     ]
     const state = newScan()
     for (const record of records) scanRecord(state, "claude", record)
-    assert.strictEqual(state.facts.prompts, 1)
-    scanRecord(state, "claude", { type: "queue-operation", operation: "remove", ...at(5) })
     assert.strictEqual(state.facts.prompts, 2)
+    scanRecord(state, "claude", { type: "queue-operation", operation: "remove", ...at(5) })
+    assert.strictEqual(state.facts.prompts, 3)
   })
 
   it("Claude Code: each message of the queue that is sent is one, with a record of its own or without, and none that is taken back", () => {
@@ -226,6 +226,8 @@ describe("the title of a session", () => {
     assert.strictEqual(titleOf("<task-notification> done", "Go on.", "And on."), "Go on.")
     assert.strictEqual(titleOf("/mode"), "/mode")
     assert.strictEqual(titleOf("/review the diff", "Now merge."), "/review the diff")
+    const recorded = "<command-name>/review</command-name>\n<command-args>the diff</command-args>"
+    assert.strictEqual(titleOf(recorded, "Now merge."), "/review the diff")
   })
 })
 

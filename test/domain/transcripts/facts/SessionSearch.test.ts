@@ -1,6 +1,12 @@
 import { Effect } from "effect"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
-import { type Match, sessionMatcher, wordsQuery } from "../../../../src/domain/transcripts/facts/SessionSearch.ts"
+import {
+  type Match,
+  searchedTexts,
+  sessionMatcher,
+  speakerOfMatch,
+  wordsQuery
+} from "../../../../src/domain/transcripts/facts/SessionSearch.ts"
 import * as Patterns from "../../../../src/services/platform/Patterns.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
@@ -32,6 +38,19 @@ describe("a search for words", () => {
       `…${long.slice(347, 400)}[tides]${long.slice(405, 507)}…`
     ]
   ])("%s", (_, actual, expected) => assert.strictEqual(actual, expected))
+
+  const ide = "# Context from my IDE setup:\n\n## Open tabs:\n- a.ts\n\n## My request for Codex:\nMake it strict."
+  it.each([
+    ["strict", ide, "user"],
+    ["tabs", ide, "program"],
+    ["1482", "<command-name>/review</command-name>\n<command-args>1482 the SQL</command-args>", "user"],
+    ["Go", "<system-reminder>\nx\n</system-reminder>\nGo on.", "user"],
+    ["x", "<system-reminder>\nx\n</system-reminder>\nGo on.", "program"]
+  ])("says who said %s in a message of the user", (word, text, speaker) => {
+    const record = { type: "user", message: { role: "user", content: text } }
+    const match = runSync(sessionMatcher(wordsQuery(word))(searchedTexts(record)))
+    assert.strictEqual(match && speakerOfMatch(record, match), speaker)
+  })
 
   it("knows the beginnings of words that an index has, unless words have no blanks", () => {
     const tokensOf = (text: string) => {

@@ -1,0 +1,77 @@
+/** What a program is asked to do: its task behind its options, and whether it only says what it would do. */
+
+/** Options that take a value, of any program that has them. */
+const valued =
+  /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package|context|namespace|kubeconfig|manifest-path))$/
+const cluster =
+  /^(?:-[ns]|--(?:cluster|user|server|as|as-group|token|request-timeout|kube-context|kube-apiserver|registry-config))$/
+const repository = /^(?:-R|--(?:repo|hostname))$/
+const engine = /^(?:-[Hlp]|--(?:host|log-level|config|project-name|project-directory|profile|env-file|file))$/
+const cloud = /^--(?:profile|region|output|endpoint-url|query|account|configuration|format|subscription)$/
+/** Those that mean something else to other programs: `make -n test`. */
+const ownValued: Readonly<Record<string, RegExp>> = {
+  kubectl: cluster,
+  oc: cluster,
+  helm: cluster,
+  gh: repository,
+  glab: repository,
+  docker: engine,
+  podman: engine,
+  "docker-compose": engine,
+  aws: cloud,
+  gcloud: cloud,
+  az: cloud,
+  systemctl: /^(?:-[HM]|--(?:host|machine))$/,
+  npm: /^--(?:registry|userconfig|loglevel|cache)$/
+}
+
+/** Whether the word after this one is its value. */
+export const takesValue = (program: string, word = ""): boolean =>
+  valued.test(word) || ownValued[program]?.test(word) === true
+
+/** Returns the words of a program from its task on, without the options before it: `git -C folder log`. */
+export const taskWords = (program: string, words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const at = words.findIndex((word, index) => !word.startsWith("-") && !takesValue(program, words[index - 1]))
+  return at < 0 ? [] : words.slice(at)
+}
+
+const dryRun = /^(?:--(?:dry-?run(?:=(?!none|false).*)?|just-print|simulate)|-what-?if)$/i
+/** Short options by program and task: to `git commit`, `-n` is another thing. */
+const ownDryRun: ReadonlyArray<readonly [task: RegExp, option: RegExp]> = [
+  [/^git (?:add|rm|mv|clean|push|prune)\b/, /^-[a-zA-Z]*n/],
+  [/^git apply\b/, /^--(?:check|(?:num)?stat|summary)$/],
+  [/^make\b/, /^(?:-n|--recon)$/],
+  [/^rsync\b/, /^-[a-zA-Z]*n/],
+  [/^apt(?:-get)?\b/, /^-s$/],
+  [/^cargo publish\b/, /^-n$/],
+  [/^(?:terraform|tofu) plan\b/, /^plan$/],
+  [/^ansible-playbook\b/, /^(?:-C|--check)$/]
+]
+
+/** Whether a program is asked only for what it would do. */
+export const isDryRun = (program: string, words: ReadonlyArray<string>): boolean => {
+  if (words.some((word) => dryRun.test(word))) return true
+  const task = `${program} ${taskWords(program, words)[0] ?? ""}`
+  return ownDryRun.some(([form, option]) => form.test(task) && words.some((word) => option.test(word)))
+}
+
+/** Programs whose own dry run changes nothing. `gh pr create --dry-run` may push, and what a script does is not known. */
+const harmless =
+  /^(?:git|npm|pnpm|yarn|cargo|kubectl|oc|helm|rsync|make|aws|docker|podman|docker-compose|apt|apt-get|pip3?|uv|brew|ansible-playbook|terraform|tofu)$/
+/** Tasks that hand their options to a script or program. */
+const handingOn = /^(?:run|run-script|exec|test|start|x|dlx)$/
+
+/** Whether a program is asked only for what it would do, and is known to change nothing then. */
+export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>): boolean =>
+  isDryRun(program, words) &&
+  !words.some((word) => /^--?out(?:=|$)/.test(word)) &&
+  (/^[A-Z]\w*-[A-Z]/.test(program) || (harmless.test(program) && !handingOn.test(taskWords(program, words)[0] ?? "")))
+
+/** Programs that are told to say more with `-v` or `-V`. */
+const verbose = /^(?:pytest|ctest|phpunit|unittest|rspec|bats|tox|nox)$/
+
+/** Whether a program is asked for its version or its help. A version that is followed by a value is that of a package. */
+export const asksAboutItself = (program: string, words: ReadonlyArray<string>): boolean =>
+  words.includes("--help") ||
+  words.some((word, at) => word === "--version" && (words[at + 1] ?? "-").startsWith("-")) ||
+  (words.length === 1 && (words[0] === "-h" || (/^-[vV]$/.test(words[0] ?? "") && !verbose.test(program))))

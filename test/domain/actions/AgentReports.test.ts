@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import { notifiedReports, reportsIn } from "../../../src/domain/actions/AgentReports.ts"
+import { call, response } from "../../../src/domain/content/Content.ts"
+
+describe("what another agent reports", () => {
+  it.each<readonly [what: string, tool: string, result: string, reports: ReadonlyArray<string>]>([
+    ["to Claude Code", "Task", "The lock is taken twice.", ["The lock is taken twice."]],
+    [
+      "to Claude Code of 2026",
+      "Agent",
+      "The lock is taken twice.\nagentId: a1b2 (use SendMessage to go on)\n<usage>total_tokens: 9\ntool_uses: 1</usage>",
+      ["The lock is taken twice."]
+    ],
+    ["to Claude Code, later", "Agent", "Async agent launched successfully.\nagentId: a1b2", []],
+    [
+      "to opencode",
+      "task",
+      "task_id: ses_2\n\n<task_result>\nIt is taken twice.\n</task_result>",
+      ["It is taken twice."]
+    ],
+    ["to Codex, later", "spawn_agent", '{"agent_id":"a","nickname":"Kepler"}', []],
+    ["to Codex", "wait_agent", '{"status":{"a":{"completed":"Twice."},"b":"running"},"timed_out":false}', ["Twice."]],
+    ["to nobody", "Bash", "<result>Twice.</result>", []]
+  ])("%s", (_, tool, result, reports) => {
+    assert.deepStrictEqual(reportsIn(call(tool, {}), response(tool, { output: result })), reports)
+  })
+
+  it.each<readonly [what: string, text: string, reports: ReadonlyArray<string>]>([
+    [
+      "Claude Code",
+      "<task-notification>\n<task-id>a1</task-id>\n<status>completed</status>\n<result>Twice.</result>\n</task-notification>",
+      ["Twice."]
+    ],
+    [
+      "Codex, of a review",
+      "<user_action>\n  <action>review</action>\n  <results>\n  [P1] It is taken twice.\n  </results>\n</user_action>",
+      ["[P1] It is taken twice."]
+    ],
+    ["Claude Code, of a command", "<task-notification>\n<summary>exit code 0</summary>\n</task-notification>", []],
+    [
+      "Codex",
+      '<subagent_notification>\n{"agent_id":"a","status":{"completed":"Twice."}}\n</subagent_notification>',
+      ["Twice."]
+    ],
+    ["no agent", "<result>Twice.</result>", []]
+  ])("in a message of %s", (_, text, reports) => assert.deepStrictEqual(notifiedReports(text), reports))
+})
