@@ -125,7 +125,7 @@ describe("FileAgentSessions", () => {
 const expectedFacts = {
   "claude .jsonl": {
     folder: "/home/marco/projects/spotter",
-    title: "create the beads",
+    title: "/handgemacht:create-beads webs",
     prompts: 2,
     prompt: 564_356,
     requests: 17
