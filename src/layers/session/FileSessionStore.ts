@@ -221,11 +221,8 @@ const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: R
   )
 }, Effect.scoped)
 
-/** Reads a whole session, which may be deleted before its caller looks at a large part: none is read later. */
 const readSession = (folder: SessionFolder, id: string) =>
-  Effect.scoped(
-    Effect.flatMap(openBlobs(folder, id), (blobs) => readEvents(folder, id, { ...blobs, later: undefined }))
-  )
+  Effect.scoped(Effect.flatMap(openBlobs(folder, id), (blobs) => readEvents(folder, id, blobs)))
 
 const listBlobs = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const { fs } = folder

@@ -27,7 +27,6 @@ import { Model, unavailableModel } from "../model/Model.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
-import { readingLater } from "../session/OpenedSession.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
@@ -223,7 +222,7 @@ export class Chat extends Context.Service<
       Effect.provideService(effect, SpanConversation, started?.session)
     const run = <A, E>(effect: Effect.Effect<A, E, ChatServices>) => Effect.provideContext(spans(effect), context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(readingLater(change))))
+      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(change)))
 
     return {
       session: Ref.get(chat.session),
@@ -251,7 +250,7 @@ export class Chat extends Context.Service<
           "adding a message",
           Effect.forEach(drafts, (draft) => appendMessage(chat, draft))
         ),
-      plan: (options = {}) => run(readingLater(plan(chat, options))),
+      plan: (options = {}) => run(plan(chat, options)),
       compress: (options = {}) => alone("a compression", compress(chat, options)),
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
@@ -263,11 +262,10 @@ export class Chat extends Context.Service<
       running: yield* Semaphore.make(1),
       blobs: Context.get(context, TempStore),
       pin: (words) => alone("a pin", pin(chat, words)),
-      recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),
+      recall: (handle, selection = {}) => recallText(chat, handle, selection),
       search: (request) =>
         readWhole(chat).pipe(
           Effect.flatMap(({ conversation }) => searchHidden(conversation, request)),
-          readingLater,
           Effect.withSpan("Chat.search")
         )
     }

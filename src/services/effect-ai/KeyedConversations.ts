@@ -10,7 +10,7 @@ import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { knownConversation } from "../conversation/KnownConversation.ts"
 import { nothingCounted } from "../conversation/KnownConversations.ts"
-import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
+import { beginSession, type OpenedSession, openSession } from "../session/OpenedSession.ts"
 import { idOfKey, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import {
@@ -143,7 +143,6 @@ export const readRecorded = (
     : Effect.suspend(() => openRecorded(prompts, conversation, content, undefined)).pipe(
         Effect.map((recorded) => recorded?.view),
         Effect.scoped,
-        readingLater,
         conversation.turn.withPermit
       )
 
@@ -177,11 +176,7 @@ const firstAnswer = <A, E>(
   read: (session: Session) => Effect.Effect<A | undefined, E>
 ) => {
   const conversation = keyedConversation(all, key)
-  return firstSession(conversation, ({ session }) => read(session)).pipe(
-    Effect.scoped,
-    readingLater,
-    conversation.turn.withPermit
-  )
+  return firstSession(conversation, ({ session }) => read(session)).pipe(Effect.scoped, conversation.turn.withPermit)
 }
 
 /** Reads the text behind a handle from the sessions of a conversation. */

@@ -320,11 +320,11 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
 describe("a part of a session that cannot be read", () => {
   const failure = sessionError(new SessionNotFound({ id: "s" }))
   it.effect.each([
-    [failure, "SessionStoreError"],
-    [new Error("a bug"), "died"]
-  ] as const)("%s", ([defect, ends]) =>
+    [Effect.fail(failure), "SessionStoreError"],
+    [Effect.die(new Error("a bug")), "died"]
+  ] as const)("ends with %$", ([whole, ends]) =>
     Effect.gen(function* () {
-      const chat = yield* begun({ log: { ...nowhere, whole: Effect.die(defect) }, complete: false })
+      const chat = yield* begun({ log: { ...nowhere, whole }, complete: false })
       const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
         chat.recall(handle),
         chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
