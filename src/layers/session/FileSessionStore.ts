@@ -19,7 +19,6 @@ import {
   SessionNotFound,
   SessionStore,
   type SessionStoreError,
-  type SessionSummary,
   sessionUnavailable,
   type StoredBlob
 } from "../../services/session/SessionStore.ts"
@@ -94,19 +93,17 @@ const unreadableRow = (problem: string): LogRow => ({ ...headOf([]), problem })
 /** Reads the list's data about a log; undefined when the log is gone. */
 const readLogRow =
   (folder: SessionFolder) =>
-  (id: string, { bytes, isFile, problem }: FileStamp): Effect.Effect<LogRow | undefined> =>
+  (id: string, { bytes, isFile, problem }: FileStamp) =>
     isFile
       ? Effect.catch(readHead(folder, id, bytes), (error) => Effect.succeed(unreadableRow(error.message)))
       : Effect.succeed(unreadableRow(problem ?? notAFile(id)))
 
 /** Reads the title of a session; undefined when it has none. */
-const readTitle =
-  (folder: SessionFolder) =>
-  (id: string): Effect.Effect<string | undefined> =>
-    readStart(folder, titleFile(folder, id), titleBytes).pipe(
-      Effect.map((bytes) => (bytes === undefined ? undefined : titleOf(Bytes.decode(bytes).text) || undefined)),
-      Effect.orElseSucceed(() => undefined)
-    )
+const readTitle = (folder: SessionFolder) => (id: string) =>
+  readStart(folder, titleFile(folder, id), titleBytes).pipe(
+    Effect.map((bytes) => (bytes === undefined ? undefined : titleOf(Bytes.decode(bytes).text) || undefined)),
+    Effect.orElseSucceed(() => undefined)
+  )
 
 /** The summaries of these sessions, without those that are gone by now. `names` are the names in the folder. */
 const summarize = Effect.fnUntraced(function* (
@@ -114,7 +111,7 @@ const summarize = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   ids: ReadonlyArray<string>,
   names: ReadonlySet<string>
-): Effect.fn.Return<ReadonlyArray<SessionSummary>> {
+) {
   const sessions = yield* listSessions(catalogue, ids, names)
   const holders = new Map(
     yield* Effect.forEach(
@@ -291,7 +288,7 @@ const removeSession = Effect.fnUntraced(function* (folder: SessionFolder, catalo
 }, Effect.scoped)
 
 /** Runs `use` for a valid id; other ids fail. */
-const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>) =>
   isSessionId(id) ? use : Effect.fail(badSessionId())
 
 /**

@@ -36,10 +36,7 @@ interface BlobFiles {
 }
 
 /** Returns the content under a name; undefined when that is not a regular file: a link may lead out of this folder. */
-const content = Effect.fnUntraced(function* (
-  { directory, fs, path }: BlobFiles,
-  name: Hash
-): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
+const content = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles, name: Hash) {
   const file = path.join(directory, name)
   // Reading a pipe or a device in a blob's place would never end.
   return (yield* fs.lstat(file)).type === "File" ? yield* fs.readFile(file) : undefined
@@ -60,11 +57,7 @@ const readAtOnce = ({ directory, path }: BlobFiles, name: Hash): Uint8Array | un
 }
 
 /** Creates an empty file under a unique name, in the folder where it will be renamed. */
-const claim = Effect.fnUntraced(function* ({
-  directory,
-  fs,
-  path
-}: BlobFiles): Effect.fn.Return<string, PlatformError.PlatformError> {
+const claim = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles) {
   for (;;) {
     const file = path.join(directory, yield* ThisProcess.provide(newTemporaryName))
     const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(

@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
 import * as LogReading from "./LogReading.ts"
-import type { CheckpointLine, LogSource, PlacedEvent, ReadLog } from "./LogReading.ts"
+import type { LogSource, PlacedEvent, ReadLog } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
@@ -95,12 +95,7 @@ const lineAround = Effect.fnUntraced(function* (handle: FileSystem.File, at: num
 })
 
 /** The last usable checkpoint whose mark is among these bytes, which begin at `from` in the log. */
-const checkpointIn = Effect.fnUntraced(function* (
-  handle: FileSystem.File,
-  bytes: Buffer,
-  from: number,
-  size: number
-): Effect.fn.Return<CheckpointLine | undefined, PlatformError.PlatformError> {
+const checkpointIn = Effect.fnUntraced(function* (handle: FileSystem.File, bytes: Buffer, from: number, size: number) {
   for (let index = bytes.lastIndexOf(mark); index >= 0;) {
     const line = yield* lineAround(handle, from + index, size)
     if (line !== undefined) {
@@ -117,10 +112,7 @@ const checkpointIn = Effect.fnUntraced(function* (
  * The last line with a checkpoint, searched from the end of the log. Without one: all bytes of a log that is small enough to be
  * held, else undefined.
  */
-const lastCheckpoint = Effect.fnUntraced(function* (
-  handle: FileSystem.File,
-  size: number
-): Effect.fn.Return<CheckpointLine | Buffer | undefined, PlatformError.PlatformError> {
+const lastCheckpoint = Effect.fnUntraced(function* (handle: FileSystem.File, size: number) {
   // Filled from its end, and only as far as the search goes.
   const all = size <= maxHeldBytes ? Buffer.allocUnsafeSlow(size) : undefined
   const window = all ?? Buffer.allocUnsafeSlow(chunkBytes + mark.length)

@@ -22,7 +22,7 @@ const renewal = "8 seconds"
 /** A finalizer does not wait for a database that is away. */
 const finalizerDeadline = "5 seconds"
 
-const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
+const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   // Also if the connections were closed first, which interrupts the query.
   Effect.interruptible(effect).pipe(
     Effect.timeoutOption(finalizerDeadline),

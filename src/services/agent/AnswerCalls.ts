@@ -58,7 +58,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   answers: Array<CallAnswer | undefined>,
   options: Omit<ToolRunOptions, "gate" | "waited">,
   ended: LastingCalls["ended"]
-): Effect.fn.Return<void, never, Approval> {
+) {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
   /** Why a hook stopped the run. Calls that have not begun do not begin. */

@@ -32,11 +32,7 @@ export const dateOf = (at: number): string => new Date(at).toISOString().slice(0
 
 const failure = (message: string) => new AgentFailure({ message })
 
-const templated = (
-  definition: LocalAgent,
-  template: string,
-  inputs: Readonly<Record<string, unknown>>
-): Effect.Effect<string, AgentFailure> => {
+const templated = (definition: LocalAgent, template: string, inputs: Readonly<Record<string, unknown>>) => {
   const result = fillTemplate(template, inputs)
   return Result.isSuccess(result)
     ? Effect.succeed(result.success)
@@ -48,10 +44,7 @@ const templated = (
 }
 
 /** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
-const inputsFor = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  task: Task
-): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
+const inputsFor = Effect.fnUntraced(function* (definition: LocalAgent, task: Task) {
   const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
   if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
   return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(

@@ -295,7 +295,7 @@ export const reconfigure = (chat: Pick<Chat["Service"], "configure">, change: Pa
 /** The services that a chat needs. */
 export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter
 
-const settingsOf = (chat: ChatState): Effect.Effect<ChatSettings> =>
+const settingsOf = (chat: ChatState) =>
   Effect.map(Effect.all([Ref.get(chat.session), Ref.get(chat.settings)]), ([session, settings]) => ({
     ...settings,
     model: askedModel(session, settings)

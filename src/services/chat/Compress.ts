@@ -22,15 +22,10 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, postCompress, type PreCompressRequest, triggerOf } from "../compression/PreCompress.ts"
-import {
-  type CompressionResult,
-  type CompressRequest,
-  type PlanRefused
-} from "../compression/strategies/CompressRequest.ts"
+import { type CompressionResult, type CompressRequest } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { givenUpText, unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
@@ -163,7 +158,7 @@ const compressWith = Effect.fnUntraced(function* (
       return hooks.fireAside(postCompress(trigger, cancelled.outcome, promptId))
     })
   )
-  const unlessCancelled = <E>(work: Effect.Effect<unknown, E>): Effect.Effect<unknown, E> =>
+  const unlessCancelled = <E>(work: Effect.Effect<unknown, E>) =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
   const outcome = yield* settled(chat, counted, turn?.mustFit !== true, unlessCancelled)
   if (conversation.view === undefined || (!chat.awaitsPostCompress && outcome._tag === "Cancelled")) return outcome
@@ -224,7 +219,7 @@ interface Attempt {
 const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   { hooks, maxTokens, options, policy, promptId, scale, strategy, turn }: Attempt
-): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+) {
   const { forced = true, plan } = options
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false

@@ -97,7 +97,7 @@ const recordedView = Effect.fnUntraced(function* (
   { names, window }: PromptConversations,
   session: Session,
   content: ReadonlyArray<Prompt.Message>
-): Effect.fn.Return<PromptView | undefined, AiError.AiError> {
+) {
   const held = entries(session.conversation)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined

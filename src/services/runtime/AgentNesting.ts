@@ -32,7 +32,7 @@ export interface Nesting {
 }
 
 /** The limits on agents: those of the settings or of the strategy, else those that the program provides. */
-const ownBounds = (settings: SettingsFile): Effect.Effect<AgentLimits> => {
+const ownBounds = (settings: SettingsFile) => {
   const { strategy, subagents } = withDefaults(settings)
   const { children, depth, running } = subagents
   const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined

@@ -66,12 +66,12 @@ const ask = <A, E extends { readonly _tag: string }>(
   tenant: string,
   id: string,
   work: (session: Client) => Effect.Effect<A, E>
-): Effect.Effect<A, ServeError> =>
+) =>
   Effect.andThen(
     StoredSessions.existing(front.stored, tenant, id),
     Effect.suspend(() => work(client(front, tenant, id))).pipe(
       Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
-      Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
+      Effect.catch((error) => Effect.fail(isServeError(error) ? error : away()))
     )
   )
 

@@ -49,7 +49,7 @@ export class TokenCounter extends Context.Service<
 
 const failed = (message: string, cause: unknown) => new TokenCountError({ message, cause })
 
-const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<number, TokenCountError> =>
+const countedBy = (count: (text: string) => number, part: Part) =>
   isMedia(part) || responseContent(part).media.length > 0
     ? Effect.suspend(() => Work.run(partTokens(part)))
     : Effect.try({
