@@ -96,6 +96,7 @@ const compress = (state: State): ServedSessions["Service"]["compress"] =>
         Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
         Effect.catchTags({
           ChatBusy: busy,
+          InvalidOption: internal,
           PlanRefused: busy,
           SessionStoreError: storeError,
           TokenCountError: internal
@@ -115,7 +116,9 @@ const conversing = (
   compress: compress(state),
   plan: (tenant, id) =>
     within(state, tenant, id, ({ agent }) =>
-      agent.chat.plan().pipe(Effect.catchTags({ SessionStoreError: storeError, TokenCountError: internal }))
+      agent.chat
+        .plan()
+        .pipe(Effect.catchTags({ InvalidOption: internal, SessionStoreError: storeError, TokenCountError: internal }))
     ),
   turnBack: (tenant, id, by) =>
     within(
