@@ -46,7 +46,7 @@ const reduced = Effect.fn("PhotonImages.reduce")(function* (
   { data, mimeType }: ImageData,
   width: number,
   height: number
-): Effect.fn.Return<ImageData, unknown> {
+) {
   const bytes = new Uint8Array(Buffer.from(data, "base64"))
   const isJpeg = mimeType === "image/jpeg"
   const made = yield* Effect.callback<Reply, unknown>((resume) => {

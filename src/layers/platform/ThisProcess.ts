@@ -28,7 +28,7 @@ const statOf = (number: number): Stat | undefined => {
 }
 
 /** Returns whether a process has this number, including one that this process may not signal. */
-const isThere = (number: number): Effect.Effect<boolean> =>
+const isThere = (number: number) =>
   Effect.try({
     try: () => kill(number, 0),
     catch: (cause) => typeof cause === "object" && cause !== null && "code" in cause && cause.code === "EPERM"

@@ -95,7 +95,7 @@ export const textOf = Effect.fnUntraced(function* (
 })
 
 /** An environment variable. A blank value counts as not set, since shells and env files leave such values. */
-const variable = (name: string): Effect.Effect<string | undefined> =>
+const variable = (name: string) =>
   Config.option(Config.String(name)).pipe(
     Effect.orElseSucceed(Option.none<string>),
     Effect.map(Option.filter((value) => value.trim() !== "")),
@@ -132,7 +132,7 @@ const filledIn = Effect.fnUntraced(function* (
   file: string,
   written: Readonly<Record<string, unknown>>,
   mayHave: (values: Variables) => Variables
-): Effect.fn.Return<ReadFile, SettingsError> {
+) {
   const names = environmentNames(written)
   const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
   const visible = mayHave(Object.fromEntries(values))

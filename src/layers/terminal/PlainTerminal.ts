@@ -14,7 +14,7 @@ import type { Streams } from "./StreamTerminal.ts"
 /** The chat without a screen: text that is written once and stays, for pipes, simple terminals and screen readers. */
 
 /** Writes a text and waits until the stream has taken it. Returns whether the write succeeded. */
-const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
+const written = (stream: Writable, text: string) =>
   Effect.callback((resume) => {
     stream.write(text, (error) => resume(Effect.succeed(error === null || error === undefined)))
   })
@@ -37,14 +37,14 @@ const answerWriter = (stream: Streams["output"], onClosed: () => void) => {
   })
   return {
     write,
-    answer: (piece: string): Effect.Effect<void> => {
+    answer: (piece: string) => {
       wrapped ??= wrapStream(columnsOf(stream), CliOutput.displayWidth)
       return write(wrapped(visible(piece)))
     },
     /** Writes a whole text. */
-    text: (value: string): Effect.Effect<void> => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
+    text: (value: string) => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
     /** Ends the answer, and its line. */
-    end: Effect.suspend((): Effect.Effect<void> => {
+    end: Effect.suspend(() => {
       const wrap = wrapped ?? ((piece = "") => piece)
       const rest = wrap(visible(undefined)) + wrap(undefined)
       visible = visibleStream()
@@ -116,10 +116,7 @@ const showPrompt = (rl: readline.Interface, text: string) =>
   })
 
 /** Asks a question until a line answers it. */
-const exchange = Effect.fnUntraced(function* <A>(
-  { answers, replies, rl }: LineQuestion,
-  inquiry: Inquiry<A>
-): Effect.fn.Return<A, Closed> {
+const exchange = Effect.fnUntraced(function* <A>({ answers, replies, rl }: LineQuestion, inquiry: Inquiry<A>) {
   yield* answers.end
   yield* answers.text(inquiry.text)
   for (let { fill = "", prompt, read } = inquiry; ;) {

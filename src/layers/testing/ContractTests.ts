@@ -103,7 +103,7 @@ const pass = (millis: number) => Effect.promise(() => new Promise<void>((resolve
 /** Fails where the work of a subject does not end while `waiting` does. */
 const endingWhile =
   <E2, R2>(waiting: (work: Fiber.Fiber<unknown, unknown>) => Effect.Effect<unknown, E2, R2>, within: string) =>
-  <A, E, R>(subject: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R | R2> =>
+  <A, E, R>(subject: object, effect: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       if (hung.has(subject)) return yield* Effect.die(new Error("another case did not end"))
       // Detached: a test would wait for its child, which may not be interruptible.
