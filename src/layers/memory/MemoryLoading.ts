@@ -263,10 +263,7 @@ const readBlocks = Effect.fnUntraced(function* (
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */
-export const loadAll = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  before: MemoryState
-): Effect.fn.Return<{ readonly state: MemoryState; readonly loaded: LoadedMemory }> {
+export const loadAll = Effect.fnUntraced(function* (memory: MemoryContext, before: MemoryState) {
   const { options, path } = memory
   const places = yield* currentPlaces(memory)
   memory.places = places

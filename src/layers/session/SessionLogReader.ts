@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
 import * as LogReading from "./LogReading.ts"
-import type { LogSource, PlacedEvent, ReadLog } from "./LogReading.ts"
+import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
@@ -137,11 +137,7 @@ const lastCheckpoint = Effect.fnUntraced(function* (handle: FileSystem.File, siz
 const openLog = (folder: SessionFolder, id: string) => folder.fs.open(logFile(folder, id), { flag: "r" })
 
 /** Reads as much of a log as its session needs. */
-export const readLog = Effect.fnUntraced(function* (
-  folder: SessionFolder,
-  id: string,
-  blobs: Blobs
-): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+export const readLog = Effect.fnUntraced(function* (folder: SessionFolder, id: string, blobs: Blobs) {
   const handle = yield* openLog(folder, id)
   const last = yield* lastCheckpoint(handle, Number((yield* handle.stat).size))
   const isHeld = last instanceof Uint8Array
@@ -155,7 +151,7 @@ export const readWholeLog = Effect.fnUntraced(function* (
   id: string,
   blobs: Blobs,
   size: number
-): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+) {
   return yield* LogReading.readWhole(logIn({ id, blobs, source: fileSource(yield* openLog(folder, id)) }), size)
 }, Effect.scoped)
 

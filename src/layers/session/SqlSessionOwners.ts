@@ -4,12 +4,7 @@ import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { Processes, processStatus } from "../../services/platform/ProcessIdentity.ts"
 import type { SessionOwner } from "../../services/session/SessionBacking.ts"
-import {
-  sessionError,
-  SessionLocked,
-  SessionNotFound,
-  type SessionStoreError
-} from "../../services/session/SessionStore.ts"
+import { sessionError, SessionLocked, SessionNotFound } from "../../services/session/SessionStore.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 /**
@@ -153,11 +148,7 @@ export const release = (tables: SessionTables, { epoch, session }: SessionOwner)
   })
 
 /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */
-export const takeOwnership = Effect.fnUntraced(function* (
-  tables: SessionTables,
-  id: string,
-  takeOver: boolean
-): Effect.fn.Return<SessionOwner, SessionStoreError | SqlError.SqlError> {
+export const takeOwnership = Effect.fnUntraced(function* (tables: SessionTables, id: string, takeOver: boolean) {
   const key = keyOf(tables, id)
   for (;;) {
     const row = yield* ownedRow(tables, key)

@@ -16,10 +16,7 @@ interface SkillFolder {
  * Returns the skill folders, in order of precedence: of two skills with one name the earlier counts. The user's folders come before
  * those of the workspace, as with agents, so a foreign folder cannot replace the user's skills.
  */
-export const skillFolders = (
-  workspace: string,
-  home: string
-): Effect.Effect<ReadonlyArray<SkillFolder>, never, Path.Path> =>
+export const skillFolders = (workspace: string, home: string) =>
   Effect.map(Path.Path, (path) => {
     const both = (base: string) => [
       path.resolve(base, ".palimpsest", "skills"),

@@ -79,10 +79,7 @@ const maxListedEntries = 200
 const unlisted: ReadonlySet<string> = new Set([".git", "node_modules", ".DS_Store"])
 
 /** The first message of an agent: the date, the folder and its entries. */
-export const surroundings = Effect.fnUntraced(function* (
-  cwd: string | undefined,
-  at: number
-): Effect.fn.Return<string, never, FileSystem.FileSystem | Path.Path> {
+export const surroundings = Effect.fnUntraced(function* (cwd: string | undefined, at: number) {
   const day = `Today is ${dateOf(at)} (UTC).`
   if (cwd === undefined) return day
   const fs = yield* FileSystem.FileSystem

@@ -303,7 +303,7 @@ export const begin = Effect.fnUntraced(function* (
   parent: ParentAgent,
   nested: NestedAgents,
   task: Task
-): Effect.fn.Return<StartedAgent, AgentFailure, Runtime | Scope.Scope> {
+) {
   const started = yield* Clock.currentTimeMillis
   const about = yield* parent.settings
   const model = definition.model === "inherit" ? about.model : definition.model

@@ -111,7 +111,7 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   redactSecrets = true,
   text: output,
   tool
-}: OutputQuestion): Effect.fn.Return<string | undefined, never, Model | TokenCounter> {
+}: OutputQuestion) {
   if (budget === undefined || budget <= 0 || output === "") return undefined
   const tokens = yield* tokensOf(output)
   if (tokens === undefined || tokens <= budget) return undefined

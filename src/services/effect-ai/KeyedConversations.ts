@@ -1,5 +1,4 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
-import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import { empty, entries } from "../../domain/conversation/Conversation.ts"
@@ -16,7 +15,6 @@ import { HandleNotHeld, searchHidden, select, TempStoreError } from "../session/
 import {
   countUpTo,
   lastLine,
-  type OpenedPrompt,
   type PromptCall,
   type PromptConversations,
   type PromptView,
@@ -76,7 +74,7 @@ const exists = (conversation: KeyedConversation, number: number) =>
 export const firstSession = Effect.fnUntraced(function* <A, E, R>(
   conversation: KeyedConversation,
   read: (opened: OpenedSession) => Effect.Effect<A | undefined, E, R>
-): Effect.fn.Return<A | undefined, E | SessionStoreError, R | SessionStore | Scope.Scope> {
+) {
   let last = conversation.sessions ?? 0
   // Another process may have begun one since.
   while (yield* exists(conversation, last + 1)) last += 1
@@ -137,7 +135,7 @@ export const readRecorded = (
   prompts: PromptConversations,
   conversation: KeyedConversation,
   content: ReadonlyArray<Prompt.Message>
-): Effect.Effect<PromptView | undefined, SessionStoreError | AiError.AiError, SessionStore> =>
+) =>
   conversation.sessions !== undefined
     ? Effect.undefined
     : Effect.suspend(() => openRecorded(prompts, conversation, content, undefined)).pipe(
@@ -151,7 +149,7 @@ export const openKeyed = Effect.fnUntraced(function* (
   prompts: PromptConversations,
   conversation: KeyedConversation,
   { beginning, content }: PromptCall
-): Effect.fn.Return<OpenedPrompt, SessionStoreError | AiError.AiError, SessionStore | Scope.Scope> {
+) {
   const { turn } = conversation
   yield* turn.takeScoped(1)
   const recorded = yield* openRecorded(prompts, conversation, content, beginning.view)
