@@ -120,10 +120,10 @@ export const tokenCounterContract = (functions: TestFunctions, variant: Variant<
       assert.deepStrictEqual([...all], each.flat())
       assert.deepStrictEqual([...(yield* counted(service, [...parts].reverse()))], [...all].reverse())
     },
-    *"counts in numbers that are not negative, and more for more"(service) {
+    *"counts in whole numbers that are not negative, and more for more"(service) {
       const counts = yield* counted(service)
       assert.ok(
-        counts.every((tokens) => Number.isFinite(tokens) && tokens >= 0),
+        counts.every((tokens) => Number.isInteger(tokens) && tokens >= 0),
         counts.join()
       )
       const [short = 0, long = 0] = counts

@@ -30,7 +30,7 @@ tokenCounterContract(
   { describe, it },
   made(
     "TokenCounter.layer",
-    TokenCounter.layer((words) => Math.ceil(words.length / 4))
+    TokenCounter.layer((words) => words.length / 4)
   )
 )
 summarizerContract({ describe, it }, made("Summarizer.layerExtractive", Summarizer.layerExtractive))
@@ -123,6 +123,7 @@ const counterMutants: Readonly<Record<string, TokenCounter["Service"]["count"]>>
       ? Effect.fail(new TokenCountError({ message: "no letter", cause: null }))
       : Effect.succeed(parts.map((part) => estimate(JSON.stringify(part)))),
   "counts below nothing": (parts) => Effect.succeed(parts.map((part) => -estimate(JSON.stringify(part)))),
+  "counts fractions": (parts) => Effect.succeed(parts.map((part) => JSON.stringify(part).length / 4)),
   "counts NaN": (parts) => Effect.succeed(parts.map(() => Number.NaN)),
   "counts otherwise each time": (parts) =>
     Effect.sync(() => parts.map((part) => estimate(JSON.stringify(part)) + calls++)),
