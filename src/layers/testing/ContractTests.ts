@@ -110,7 +110,7 @@ const endingWhile =
       const fiber = yield* Effect.forkDetach(effect)
       yield* waiting(fiber).pipe(
         Effect.andThen(Effect.raceFirst(Fiber.await(fiber), pass(realMillis))),
-        Effect.onInterrupt(() => Effect.sync(() => fiber.interruptUnsafe()))
+        Effect.onInterrupt(() => Fiber.interrupt(fiber))
       )
       if (fiber.pollUnsafe() === undefined) {
         hung.add(subject)
