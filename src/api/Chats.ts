@@ -1,6 +1,7 @@
 /** A conversation with a model: send, stream, cancel, compress, undo, recall. */
 
 import type { Effect, Scope } from "effect"
+import type { InvalidOption } from "../domain/compression/InvalidOption.ts"
 import type { Chat } from "../services/chat/Chat.ts"
 import { Chats } from "../services/chat/Chats.ts"
 import type { SessionStoreError } from "../services/session/SessionStore.ts"
@@ -62,5 +63,7 @@ export { NothingToAsk } from "../services/chat/Turn.ts"
  * @category Functions
  * @since 0.1.0
  */
-export const open = (key: string): Effect.Effect<Chat["Service"], SessionStoreError, Chats | Scope.Scope> =>
+export const open = (
+  key: string
+): Effect.Effect<Chat["Service"], InvalidOption | SessionStoreError, Chats | Scope.Scope> =>
   Chats.use((chats) => chats.open(key))

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
+import type { InvalidOption } from "../../src/domain/compression/InvalidOption.ts"
 import { text, user } from "../../src/domain/content/Content.ts"
 import { type Session, type SessionEvent, applyEvent } from "../../src/domain/session/Session.ts"
 import type { UnknownEntry } from "../../src/services/chat/Branch.ts"
@@ -96,7 +97,10 @@ const operate = (
   { chat }: Begun,
   operation: Operation,
   cancel?: Effect.Effect<unknown>
-): Effect.Effect<Outcome | undefined, ChatBusy | PlanRefused | SessionStoreError | TokenCountError | UnknownEntry> => {
+): Effect.Effect<
+  Outcome | undefined,
+  ChatBusy | InvalidOption | PlanRefused | SessionStoreError | TokenCountError | UnknownEntry
+> => {
   switch (operation) {
     case "compress":
       return chat.compress({ policy: policyOf(script), forced: true, cancel })

@@ -11,7 +11,7 @@ import { typedText } from "../../domain/transcripts/voice/Voice.ts"
 import { entitle } from "../../services/chat/Titles.ts"
 import type { AgentHost } from "../../services/runtime/AgentHost.ts"
 import type { OpenSession } from "../../services/runtime/SessionOpening.ts"
-import { ChatTerminal, type Completion } from "../../services/terminal/ChatTerminal.ts"
+import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import { truncate } from "../output/Columns.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import { plural, sentence } from "../output/Output.ts"
@@ -166,7 +166,7 @@ const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArra
   const files = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const path = yield* Path.Path
   const folder = path.resolve(".")
-  return (line: string): Effect.Effect<Completion> => {
+  return (line: string) => {
     const command = /^\/[a-zA-Z?]*$/.exec(line)?.[0]
     if (command !== undefined) return Effect.succeed(completeCommand(command))
     const fragment = /^\/(?:export|save)\s+(\S*)$/.exec(line)?.[1]
@@ -178,10 +178,7 @@ const completer = Effect.fnUntraced(function* (paths: Effect.Effect<ReadonlyArra
 })
 
 /** Asks a small model for a title once, in the background, while the user reads and types. */
-const titleRequest = (
-  { chat, id, title }: ChatSession.ChatSession,
-  isWanted: boolean
-): Effect.Effect<Effect.Effect<void, never, Scope.Scope | ChatSession.Requirements>> =>
+const titleRequest = ({ chat, id, title }: ChatSession.ChatSession, isWanted: boolean) =>
   Effect.map(Ref.make(isWanted), (isPending) =>
     Effect.gen(function* () {
       if ((yield* Ref.get(title)) !== undefined || !(yield* Ref.getAndSet(isPending, false))) return

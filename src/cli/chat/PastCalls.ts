@@ -21,7 +21,7 @@ export const plainTitle = ({ call, response }: CallWithResponse): string => {
   return visibleLine(shortLine(subject.startsWith(call.name) ? subject : `${call.name} ${subject}`, maxTitleChars))
 }
 
-const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect.Effect<string> => {
+const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse) => {
   const { args, name } = answered.call
   const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
   return tool === undefined

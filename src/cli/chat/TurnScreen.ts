@@ -223,18 +223,16 @@ const showPreparation = (screen: TurnScreen, { message, state }: Extract<ChatEve
     ? note(screen, `The snapshot that was prepared is not used: ${message ?? "it was dropped"}.`)
     : showLabel(screen, state === "running" ? preparationText.running : "thinking")
 
-/** Shows an event of the turn. */
-export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> => {
-  const { approved, isRecorded, running, state, terminal, titles } = screen
+/** Shows what happens to a call. */
+const showCall = (
+  screen: TurnScreen,
+  event: Extract<
+    ChatEvent,
+    { _tag: "ToolCallConfirmation" | "ToolCallProgress" | "ToolCallRequest" | "ToolCallStarted" }
+  >
+): Effect.Effect<void> => {
+  const { approved, isRecorded, running, terminal, titles } = screen
   switch (event._tag) {
-    case "ModelInfo":
-      return terminal.working("thinking")
-    case "Content":
-      if (state.hasPartialAnswer || event.text.trim() === "") return terminal.answer(event.text)
-      state.hasPartialAnswer = true
-      return Effect.andThen(showLabel(screen, "answering"), terminal.answer(event.text))
-    case "Thought":
-      return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
     case "ToolCallRequest":
       // Its tool gives a better one, unless the call is refused or cancelled before.
       titles.set(event.id, plainTitle({ call: event.call, response: undefined }))
@@ -249,6 +247,26 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
       return Effect.andThen(showRunning(screen, event.id, []), showWorkLabel(screen))
     case "ToolCallProgress":
       return showRunning(screen, event.id, detailLines(event.text))
+  }
+}
+
+/** Shows an event of the turn. */
+export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> => {
+  const { state, terminal } = screen
+  switch (event._tag) {
+    case "ModelInfo":
+      return terminal.working("thinking")
+    case "Content":
+      if (state.hasPartialAnswer || event.text.trim() === "") return terminal.answer(event.text)
+      state.hasPartialAnswer = true
+      return Effect.andThen(showLabel(screen, "answering"), terminal.answer(event.text))
+    case "Thought":
+      return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
+    case "ToolCallRequest":
+    case "ToolCallConfirmation":
+    case "ToolCallStarted":
+    case "ToolCallProgress":
+      return showCall(screen, event)
     case "SubagentActivity":
       return showActivity(screen, event)
     case "ToolCallResponse":

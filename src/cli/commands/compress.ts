@@ -224,7 +224,7 @@ const checked = Effect.fnUntraced(function* (input: Flags) {
 })
 
 /** Identifies a state of the view by the ids and handles of its entries. */
-const fingerprint = (conversation: Conversation): Effect.Effect<string, never, TempStore> =>
+const fingerprint = (conversation: Conversation) =>
   TempStore.use((store) =>
     store.hash(
       encode(

@@ -7,7 +7,6 @@ import {
   dotted,
   keyOf,
   setValues,
-  type SettingsKey,
   type SettingsPath,
   unknownKeyText,
   valueAt,
@@ -121,7 +120,7 @@ const effective = ({ settings, written }: SettingsWithDotEnv): unknown =>
 
 const key = Argument.String("key").pipe(Argument.withDescription("Setting, such as window or memory.maxDirs"))
 
-const keyNamed = (name: string): Effect.Effect<SettingsKey, ExitError> => {
+const keyNamed = (name: string) => {
   const settingsKey = keyOf(name)
   return "accepts" in settingsKey
     ? Effect.succeed(settingsKey)

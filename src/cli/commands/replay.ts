@@ -17,7 +17,7 @@ import * as PageFlag from "../flags/PageFlag.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import * as StrategyFlag from "../flags/StrategyFlag.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { Report, resultOf } from "../output/ReplayReport.ts"
 import { describe } from "../output/ReplaySections.ts"
@@ -41,7 +41,7 @@ const flags = {
 type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** Rejects an invalid window before any input is read. */
-const checked = ({ window }: Flags): Effect.Effect<void, ExitError> =>
+const checked = ({ window }: Flags) =>
   window === 0 ? badInput("--window 0 leaves no room; give the window in tokens") : Effect.void
 
 const tooSmall = (window: number, { stubborn: [largest] }: ContextOverflow): string => {

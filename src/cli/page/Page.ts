@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
 import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
-import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
+import { verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
@@ -141,11 +141,7 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 }
 
 /** Returns the facts that the last compaction lost, and those that a snapshot by code keeps. */
-const lostBy = Effect.fnUntraced(function* ({
-  conversation,
-  report,
-  snapshotByCode
-}: Page): Effect.fn.Return<LostFacts | undefined> {
+const lostBy = Effect.fnUntraced(function* ({ conversation, report, snapshotByCode }: Page) {
   const index = report.compactions.length - 1
   const compaction = report.compactions[index]
   const dropped = droppedFacts(conversation, index)
@@ -218,7 +214,7 @@ const chartsOf = Effect.fnUntraced(function* (
   sizes: ReadonlyArray<number>,
   laidAt: ReadonlyArray<number>,
   isShown: (entry: EntryId) => boolean
-): Effect.fn.Return<ReadonlyMap<string, Html>> {
+) {
   const charts = new Map<string, Html>()
   if (sizes.length > 0) {
     // The positions of messages are unknown when only some are loaded.

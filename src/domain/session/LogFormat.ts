@@ -147,40 +147,10 @@ const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Par
   return Result.fail({ _tag: "Malformed", message: `blob ${note.hash} is ${what}` })
 }
 
-/** Defines a property that is read on first use. */
-const defineLater = (target: object, key: string, read: () => string): void => {
-  Object.defineProperty(target, key, {
-    enumerable: true,
-    configurable: true,
-    get: () => {
-      const value = read()
-      Object.defineProperty(target, key, { enumerable: true, configurable: true, writable: true, value })
-      return value
-    }
-  })
-}
-
-/** Returns a part whose text is read on first use. */
-const laterPart = (part: Part, text: () => string): Part => {
-  const empty = outputText(part) === undefined ? { ...part, text: "" } : withOutput(part, "")
-  const answer = outputText(part) === undefined ? undefined : empty.functionResponse
-  const response = answer?.response
-  if (answer === undefined) defineLater(empty, "text", text)
-  else if (typeof response !== "object" || response === null) defineLater(answer, "response", text)
-  else for (const key of Object.keys(response)) defineLater(response, key, text)
-  return empty
-}
-
-/** The text of a blob, or a function that reads it on first use. */
-export type SpilledText = string | (() => string)
-
-/**
- * Puts the bytes of spilled parts back into an event. `texts` holds them by `entry:part`. The text of a part that is stored as
- * text may be read later.
- */
+/** Puts the bytes of spilled parts back into an event. `texts` holds them by `entry:part`. */
 export const restoreSpilled = (
   line: DecodedLine,
-  texts: ReadonlyMap<string, SpilledText>
+  texts: ReadonlyMap<string, string>
 ): Result.Result<SessionEvent, LineProblem> => {
   let problem: LineProblem | undefined
   const event = mapEntries(line.event, (entry) => {
@@ -188,10 +158,8 @@ export const restoreSpilled = (
     const parts = entry.content.parts.map((part, index) => {
       const key = spillKey(entry.id, index)
       const note = line.spilled.get(key)
-      const shownText = texts.get(key)
-      if (note === undefined || shownText === undefined) return part
-      if (note.form === "text" && typeof shownText === "function") return laterPart(part, shownText)
-      const text = typeof shownText === "function" ? shownText() : shownText
+      const text = texts.get(key)
+      if (note === undefined || text === undefined) return part
       const result = restorePart(part, note, text)
       if (result._tag === "Failure") {
         problem = result.failure

@@ -8,7 +8,7 @@ import {
   type TaskStatus
 } from "@a2a-js/sdk"
 import type { Client } from "@a2a-js/sdk/client"
-import { Clock, Duration, Effect, Exit, Fiber, Ref, Result, Stream, type Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Ref, Result, Stream } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import {
@@ -23,7 +23,7 @@ import {
   stageOf,
   thoughtOf
 } from "../../domain/agent/RemoteProgress.ts"
-import type { AgentFailure, AgentResult, AgentRunner, Running, Task } from "../../services/agent/AgentRunner.ts"
+import type { AgentFailure, AgentRunner, Task } from "../../services/agent/AgentRunner.ts"
 import { type Header, headerOf } from "./A2aAuth.ts"
 import {
   type LoadedCard,
@@ -93,17 +93,14 @@ interface Contact {
   readonly taskId: string | undefined
 }
 
-const start = Effect.fn("A2aAgent.start")(function* (
-  agent: A2aAgent,
-  { activity, prompt }: Task
-): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+const start = Effect.fn("A2aAgent.start")(function* (agent: A2aAgent, { activity, prompt }: Task) {
   yield* Effect.fromResult(agent.credentials)
   const id = yield* agent.random.uuidV7()
   const fiber = yield* Effect.forkScoped(sendMessage(agent, prompt, activity), { startImmediately: true })
   return {
     id: `${agent.name} ${id}`,
     result: Fiber.join(fiber),
-    send: Effect.fn("A2aAgent.send")(function* (message: string): Effect.fn.Return<string, AgentFailure> {
+    send: Effect.fn("A2aAgent.send")(function* (message: string) {
       return (yield* sendMessage(agent, message, activity)).text
     })
   }
@@ -118,11 +115,7 @@ interface Delivery {
 }
 
 /** Sends one message and collects the answer. */
-const sendMessage = Effect.fnUntraced(function* (
-  agent: A2aAgent,
-  text: string,
-  activity: Task["activity"]
-): Effect.fn.Return<AgentResult, AgentFailure> {
+const sendMessage = Effect.fnUntraced(function* (agent: A2aAgent, text: string, activity: Task["activity"]) {
   const header = yield* Effect.fromResult(agent.credentials)
   const began = yield* Clock.currentTimeMillis
   const received = yield* Ref.make(nothingYet)
@@ -142,7 +135,7 @@ const sendMessage = Effect.fnUntraced(function* (
 
 /** Sends a message and follows the task until it ends or waits. A task without a listener is cancelled. */
 const followTask = Effect.fnUntraced(
-  function* (sent: Delivery, text: string): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
+  function* (sent: Delivery, text: string) {
     const { agent, exchange } = sent
     const client = yield* connect(agent, exchange)
     const at = yield* Ref.get(agent.contact)
@@ -185,7 +178,7 @@ const followTask = Effect.fnUntraced(
 )
 
 /** The task may continue without updates. Then it is polled. */
-const poll = Effect.fnUntraced(function* (sent: Delivery, client: Client): Effect.fn.Return<void, AgentFailure> {
+const poll = Effect.fnUntraced(function* (sent: Delivery, client: Client) {
   const { agent, exchange, received } = sent
   for (let at = yield* Ref.get(received); at.stage === "working"; at = yield* Ref.get(received)) {
     const { taskId } = at
@@ -198,10 +191,7 @@ const poll = Effect.fnUntraced(function* (sent: Delivery, client: Client): Effec
 })
 
 /** Adds an event to the answer and reports it. */
-const receive = Effect.fnUntraced(function* (
-  { activity, agent, received }: Delivery,
-  event: RemoteEvent
-): Effect.fn.Return<void, AgentFailure> {
+const receive = Effect.fnUntraced(function* ({ activity, agent, received }: Delivery, event: RemoteEvent) {
   const now = yield* Ref.updateAndGet(received, (before) => afterEvent(before, event))
   yield* Ref.update(agent.contact, (before) => ({
     contextId: event.contextId === "" ? before.contextId : event.contextId,
@@ -214,8 +204,7 @@ const receive = Effect.fnUntraced(function* (
   if (thought !== "") yield* activity({ _tag: "Thought", text: thought })
 })
 
-const forgetTask = ({ contact }: A2aAgent): Effect.Effect<void> =>
-  Ref.update(contact, (before) => ({ ...before, taskId: undefined }))
+const forgetTask = ({ contact }: A2aAgent) => Ref.update(contact, (before) => ({ ...before, taskId: undefined }))
 
 /** Asks the agent to stop a task. The agent may ignore it, so the wait is short. */
 const cancelTask = (agent: A2aAgent, taskId: string, header: Header | undefined) =>

@@ -8,11 +8,7 @@ import { AgentFailure } from "../../services/agent/AgentRunner.ts"
 const failed = (message: string): AgentFailure => new AgentFailure({ message })
 
 /** A value of a definition, with `$NAME` and `${NAME}` replaced by environment variables. */
-const valueOf = Effect.fnUntraced(function* (
-  agent: string,
-  field: string,
-  text: string | undefined
-): Effect.fn.Return<string, AgentFailure> {
+const valueOf = Effect.fnUntraced(function* (agent: string, field: string, text: string | undefined) {
   if (text === undefined) return yield* failed(`the auth of agent ${agent} lacks ${field}`)
   const name = /^\$(?:\{(\w+)\}|(\w+))$/.exec(text)
   const variable = name?.[1] ?? name?.[2]

@@ -123,7 +123,7 @@ export const connect = Effect.fnUntraced(function* (
 const resolver = (fetchImpl: typeof fetch) =>
   new DefaultAgentCardResolver({ fetchImpl, legacyCompat: { enabled: true } })
 
-const check = (endpoint: Endpoint, url: string): Effect.Effect<void, AgentFailure> =>
+const check = (endpoint: Endpoint, url: string) =>
   endpoint.checkAddress === undefined
     ? Effect.void
     : endpoint.checkAddress(new URL(url)).pipe(
@@ -132,11 +132,7 @@ const check = (endpoint: Endpoint, url: string): Effect.Effect<void, AgentFailur
       )
 
 /** Reads the card and keeps it. */
-const loadAndKeepCard = Effect.fnUntraced(function* (
-  endpoint: Endpoint,
-  exchange: Exchange,
-  signal: AbortSignal
-): Effect.fn.Return<LoadedCard, AgentFailure> {
+const loadAndKeepCard = Effect.fnUntraced(function* (endpoint: Endpoint, exchange: Exchange, signal: AbortSignal) {
   const { loadedCard, where } = endpoint
   const card = yield* loadCard(endpoint, exchange, signal)
   if (!isCard(card)) {
@@ -155,11 +151,7 @@ const loadAndKeepCard = Effect.fnUntraced(function* (
   return made
 })
 
-const loadCard = Effect.fnUntraced(function* (
-  endpoint: Endpoint,
-  exchange: Exchange,
-  signal: AbortSignal
-): Effect.fn.Return<unknown, AgentFailure> {
+const loadCard = Effect.fnUntraced(function* (endpoint: Endpoint, exchange: Exchange, signal: AbortSignal) {
   const { name, where } = endpoint
   const wrong = (message: string) => new AgentFailure({ message })
   if ("json" in where) {

@@ -59,7 +59,7 @@ const problem = (file: string, reason: UnusableFile["reason"]): Read => ({ agent
 const readFolder = Effect.fnUntraced(function* (
   { folder, source }: AgentFolder,
   isTrusted: (folder: string) => Effect.Effect<boolean>
-): Effect.fn.Return<ReadonlyArray<Read>, never, FileSystem.FileSystem | Path.Path> {
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { files: withoutLinks } = yield* NoFollow.make
@@ -102,7 +102,7 @@ const readFile = Effect.fnUntraced(function* (
   source: AgentSource,
   /** The real path behind links. */
   place = file
-): Effect.fn.Return<Read, PlatformError.PlatformError, FileSystem.FileSystem> {
+) {
   const fs = yield* FileSystem.FileSystem
   const { size, type } = yield* fs.stat(place)
   // Reading a pipe would never end.

@@ -151,7 +151,7 @@ const readComplaints = ({ child, complaint }: Started) =>
 
 /** Reads the process until it ends, and returns its result. */
 const follow = Effect.fnUntraced(
-  function* (started: Started): Effect.fn.Return<AgentResult, AgentFailure> {
+  function* (started: Started) {
     const {
       child,
       ended,

@@ -19,7 +19,7 @@ type Store = SessionStore["Service"]
 
 const openError = (message: string) => sessionUnavailable("open the store", message)
 
-const addressFrom = (source: string, text: string): Effect.Effect<StoreAddress, SessionStoreError> => {
+const addressFrom = (source: string, text: string) => {
   const address = parseStoreAddress(text, homedir())
   return address === undefined
     ? Effect.fail(openError(`${source} names no session store; expected ${storeAddressForms}`))
@@ -84,7 +84,7 @@ const stores = Effect.gen(function* () {
       Layer.provide(Layer.succeed(FileStats, statFiles)),
       Layer.provide(Layer.succeedContext(context))
     )
-  const openAt = (address: StoreAddress): Effect.Effect<Store, SessionStoreError, Scope.Scope> =>
+  const openAt = (address: StoreAddress) =>
     layerAt(address, filesOf(address._tag === "Files" ? address.folder : undefined)).pipe(
       Effect.flatMap(Layer.build),
       Effect.map(Context.get(SessionStore))

@@ -9,7 +9,7 @@ import { type LocalAgent, localDefaults, type RemoteAgent } from "../../domain/a
 import type { CommandHook } from "../../domain/hooks/HookSettings.ts"
 import type { Settings as SettingsOf } from "../../domain/settings/Settings.ts"
 import { AgentDefinitions, type AgentSource, type KnownAgent } from "../../services/agent/AgentDefinitions.ts"
-import type { AgentRunner, ExternalRunner } from "../../services/agent/AgentRunner.ts"
+import type { ExternalRunner } from "../../services/agent/AgentRunner.ts"
 import { browserAgent } from "../../services/agent/builtin/BrowserAgent.ts"
 import { cliHelp } from "../../services/agent/builtin/CliHelp.ts"
 import { codebaseInvestigator } from "../../services/agent/builtin/CodebaseInvestigator.ts"
@@ -60,7 +60,7 @@ const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
   })
 )
 
-const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>): Effect.Effect<A, E, Files> =>
+const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>) =>
   Effect.scoped(Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key)))
 
 /** Returns whether a folder is trusted. A folder without an answer is not, and no folder is while the answers cannot be read. */
@@ -71,10 +71,7 @@ const trusts = Effect.map(
       Effect.match(of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" })
 )
 
-const agentsOf = Effect.fnUntraced(function* (
-  root: string,
-  isTrusted: boolean
-): Effect.fn.Return<AgentDefinitions["Service"], never, Dns.Dns | Files | Settings | Trust> {
+const agentsOf = Effect.fnUntraced(function* (root: string, isTrusted: boolean) {
   const allowPrivate = yield* privateAllowed
   const context = yield* Effect.context<Files>()
   // Loaded with the first page: most conversations open none.
@@ -96,10 +93,7 @@ const agentsOf = Effect.fnUntraced(function* (
  * Runs an agent in its own process, which is this program and takes its keys from the environment. Undefined: the agent has parts that cannot
  * be passed on to a process, which no file can define.
  */
-const inProcess = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  own: KnownAgent["own"]
-): Effect.fn.Return<ExternalRunner | undefined, never, ChildProcessSpawner | Environment | Files> {
+const inProcess = Effect.fnUntraced(function* (definition: LocalAgent, own: KnownAgent["own"]) {
   if (own !== undefined || definition.output !== undefined || definition.inputs !== localDefaults.inputs) {
     return undefined
   }
@@ -118,10 +112,7 @@ const inProcess = Effect.fnUntraced(function* (
  * Runs an agent over A2A. An agent of the workspace is reached only on the public internet, unless the settings allow more: the author
  * of the folder chose its address. An agent of the user may be anywhere.
  */
-const remotely = Effect.fnUntraced(function* (
-  definition: RemoteAgent,
-  source: AgentSource
-): Effect.fn.Return<AgentRunner, never, Dns.Dns | Settings> {
+const remotely = Effect.fnUntraced(function* (definition: RemoteAgent, source: AgentSource) {
   const context = yield* Effect.context<Dns.Dns>()
   const allowPrivate = yield* privateAllowed
   const checkAddress = (url: URL) =>

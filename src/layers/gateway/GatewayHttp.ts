@@ -45,11 +45,7 @@ const metrics = Effect.fnUntraced(function* ({ headers }: IncomingMessage, respo
 })
 
 /** Answers requests to the gateway itself. Returns undefined for a request to a provider. */
-const answerOwn = (
-  { page }: GatewayHttpOptions,
-  request: IncomingMessage,
-  response: ServerResponse
-): Effect.Effect<void, never, ApiTokens> | undefined => {
+const answerOwn = ({ page }: GatewayHttpOptions, request: IncomingMessage, response: ServerResponse) => {
   if (request.method !== "GET") return undefined
   switch (request.url?.split("?")[0]) {
     case "/":

@@ -80,7 +80,7 @@ export const bodyOf = (request: IncomingMessage, received: Buffer, clientSeconds
 }
 
 /** Runs until the client has read what was written, or left. A client that reads nothing for too long is disconnected. */
-const settled = ({ clientSeconds, response }: ProxiedRequest, event: "drain" | "finish"): Effect.Effect<void> =>
+const settled = ({ clientSeconds, response }: ProxiedRequest, event: "drain" | "finish") =>
   Effect.callback((resume) => {
     const { socket } = response
     const done = () => {

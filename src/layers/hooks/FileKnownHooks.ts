@@ -23,7 +23,7 @@ export const noteHooks = Effect.fn("FileKnownHooks.noteHooks")(function* (
   file: string,
   folder: string,
   hooks: ReadonlyArray<CommandHook>
-): Effect.fn.Return<ReadonlyArray<CommandHook>, never, FileSystem.FileSystem | Path.Path> {
+) {
   const own = hooks
     .filter(({ source }) => source === "workspace")
     .map((hook) => ({ hook, key: Sha256.hashSync(hookKey(hook)) }))

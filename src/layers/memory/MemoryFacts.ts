@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
+import { Effect, FileSystem, Path, type Scope } from "effect"
 import { importTokens } from "../../domain/memory/MemoryImports.ts"
 import { factLine, hasFact, maxFactChars, type MemoryScope, withFact } from "../../domain/memory/MemoryText.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
@@ -26,11 +26,7 @@ const filesOf = ({ files, fs }: MemoryContext, scope: MemoryScope): FileSystem.F
   scope === "project" ? files(fs) : fs
 
 /** The file for facts of a scope: the first existing one of its names, else the first name. */
-const targetFile = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  places: MemoryPlaces,
-  scope: MemoryScope
-): Effect.fn.Return<string, MemoryError> {
+const targetFile = Effect.fnUntraced(function* (memory: MemoryContext, places: MemoryPlaces, scope: MemoryScope) {
   const { choices, fs, options, ownFileNames, path } = memory
   const folder = scope === "project" ? places.root : path.resolve(options.home)
   const names = scope === "project" ? choices.fileNames : ownFileNames
@@ -98,7 +94,7 @@ const planLine = Effect.fnUntraced(function* (
   place: string,
   line: string,
   scope: MemoryScope
-): Effect.fn.Return<MemoryChange, MemoryError> {
+) {
   const { file, text: before } = yield* currentFile(memory, places, place, scope)
   const shown = shownPath(memory, places)(file)
   const after = before !== undefined && hasFact(before, line) ? before : withFact(before ?? "", line)
@@ -145,10 +141,7 @@ export const replanFact = Effect.fnUntraced(function* (
     : yield* fail(`${shown} was replaced by another file, so it was not written; try again`)
 })
 
-const write = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  { after, before, file, scope }: MemoryChange
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+const write = Effect.fnUntraced(function* (memory: MemoryContext, { after, before, file, scope }: MemoryChange) {
   const { locks, path } = memory
   const fs = filesOf(memory, scope)
   const folder = path.dirname(file)

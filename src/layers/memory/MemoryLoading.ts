@@ -86,7 +86,7 @@ const candidatesIn = (
   { choices, path }: MemoryContext,
   folders: ReadonlyArray<string>,
   rootOf: (folder: string) => Effect.Effect<string>
-): Effect.Effect<ReadonlyArray<MemorySearch.Candidate>> =>
+) =>
   Effect.map(
     Effect.forEach(folders, (folder) =>
       Effect.map(rootOf(folder), (root) =>
@@ -96,10 +96,7 @@ const candidatesIn = (
     (all) => all.flat()
   )
 
-const globalCandidates = (
-  memory: MemoryContext,
-  { globals }: MemoryPlaces
-): Effect.Effect<ReadonlyArray<MemorySearch.Candidate>> => {
+const globalCandidates = (memory: MemoryContext, { globals }: MemoryPlaces) => {
   const { ownFileNames, path } = memory
   return Effect.forEach(
     globals.flatMap((folder) => ownFileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
@@ -266,10 +263,7 @@ const readBlocks = Effect.fnUntraced(function* (
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */
-export const loadAll = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  before: MemoryState
-): Effect.fn.Return<{ readonly state: MemoryState; readonly loaded: LoadedMemory }> {
+export const loadAll = Effect.fnUntraced(function* (memory: MemoryContext, before: MemoryState) {
   const { options, path } = memory
   const places = yield* currentPlaces(memory)
   memory.places = places

@@ -47,7 +47,7 @@ interface EnvFilePlace {
 }
 
 /** Whether the environment itself sets a variable. */
-const isSet = (name: string): Effect.Effect<boolean> =>
+const isSet = (name: string) =>
   Config.option(Config.String(name)).pipe(
     Effect.map((value) => Option.isSome(value) && value.value.trim() !== ""),
     Effect.orElseSucceed(() => false)
@@ -193,9 +193,7 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   return variables
 })
 
-const find = Effect.fnUntraced(function* (
-  options: Required<EnvFilesOptions>
-): Effect.fn.Return<EnvFiles["Service"], never, FileSystem.FileSystem | Path.Path | Trust> {
+const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
   const untrusted: Array<string> = []
   const notices: Array<EnvNotice> = []
   const search: Search = {

@@ -7,7 +7,7 @@ import { homeFolder, userHome } from "./HomeFolder.ts"
 const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
 
 /** Reads the plugin for an agent. */
-const pluginText = (agent: PluginAgent): Effect.Effect<string> =>
+const pluginText = (agent: PluginAgent) =>
   read(`${agent}-plugin.mjs`).pipe(
     Effect.catch(() => read(`../../../integrations/${agent}/palimpsest.js`)),
     Effect.orDie

@@ -19,5 +19,5 @@ const load = (): Sqlite | undefined => {
   }
 }
 
-/** Node's SQLite; undefined in a Node without it. Loaded when it is first used. */
-export const sqlite: Effect.Effect<Sqlite | undefined> = Effect.runSync(Effect.cached(Effect.sync(load)))
+/** Node's SQLite; undefined in a Node without it. Node loads it when it is first used. */
+export const sqlite: Effect.Effect<Sqlite | undefined> = Effect.sync(load)

@@ -33,24 +33,20 @@ interface Reply {
 }
 
 /** The library's file, in the package that is installed beside this program or library. */
-const library = Effect.runSync(
-  Effect.cached(
-    Effect.tapError(
-      Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")),
-      () =>
-        Effect.logWarning(
-          "large images cannot be reduced and are replaced with notes; install the package @silvia-odwyer/photon-node"
-        )
+const findLibrary = Effect.tapError(
+  Effect.try(() => createRequire(import.meta.url).resolve("@silvia-odwyer/photon-node")),
+  () =>
+    Effect.logWarning(
+      "large images cannot be reduced and are replaced with notes; install the package @silvia-odwyer/photon-node"
     )
-  )
 )
 
 const reduced = Effect.fn("PhotonImages.reduce")(function* (
+  file: string,
   { data, mimeType }: ImageData,
   width: number,
   height: number
-): Effect.fn.Return<ImageData, unknown> {
-  const file = yield* library
+) {
   const bytes = new Uint8Array(Buffer.from(data, "base64"))
   const isJpeg = mimeType === "image/jpeg"
   const made = yield* Effect.callback<Reply, unknown>((resume) => {
@@ -65,10 +61,13 @@ const reduced = Effect.fn("PhotonImages.reduce")(function* (
 })
 
 /** Provides the reducer. Without the package, and for a format that it does not read, no image is reduced. */
-export const layer: Layer.Layer<never> = Layer.succeed(ImageReducer, {
-  reduce: (image, width, height) =>
-    reduced(image, width, height).pipe(
-      Effect.timeout(maxMillis),
-      Effect.catchCause((cause) => Effect.as(Effect.logDebug("an image could not be reduced", cause), undefined))
-    )
-})
+export const layer: Layer.Layer<never> = Layer.effect(
+  ImageReducer,
+  Effect.map(Effect.cached(findLibrary), (library) => ({
+    reduce: (image, width, height) =>
+      Effect.flatMap(library, (file) => reduced(file, image, width, height)).pipe(
+        Effect.timeout(maxMillis),
+        Effect.catchCause((cause) => Effect.as(Effect.logDebug("an image could not be reduced", cause), undefined))
+      )
+  }))
+)

@@ -48,7 +48,7 @@ const foreignPart = (database: DatabaseSync): string | undefined => {
     : undefined
 }
 
-const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.Return<DatabaseSync, SqliteUnavailable> {
+const openDatabase = Effect.fnUntraced(function* (filename: string) {
   const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })
   const tooOld = failed(`SQLite needs Node 22.16 or newer, and this is ${process.versions.node}`)
   const loaded = yield* sqlite
@@ -125,7 +125,7 @@ const connectionOf = (database: DatabaseSync): SqlConnection.Connection => {
     statements.set(sql, statement)
     return statement
   }
-  const run = <A>(sql: string, params: ReadonlyArray<unknown>, f: Run<A>): Effect.Effect<A, SqlError.SqlError> => {
+  const run = <A>(sql: string, params: ReadonlyArray<unknown>, f: Run<A>) => {
     const once = Effect.withFiber<A, SqlError.SqlError>((fiber) =>
       Effect.try({
         try: () => {

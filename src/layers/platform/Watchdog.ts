@@ -108,7 +108,7 @@ const makeLooking = () => {
     clearInterval(timer)
     timer = undefined
   }
-  return (group: number): Effect.Effect<void> =>
+  return (group: number) =>
     Effect.callback((resume) => {
       if (isEmpty(group)) return resume(Effect.void)
       awaited.set(group, () => {

@@ -25,10 +25,7 @@ const clientClosed = 499
 const isId = (id: string | undefined): id is string => id !== undefined && /^[\w.-]{1,64}$/.test(id)
 
 /** Handles a request under an id, which its answer has in `x-request-id`. `isLogged`: whether the log gets a line. */
-const logged = <E, R>(
-  work: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  isLogged: boolean
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
+const logged = <E, R>(work: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>, isLogged: boolean) =>
   Effect.gen(function* () {
     const received = yield* HttpServerRequest.HttpServerRequest
     const began = yield* Clock.currentTimeMillis

@@ -35,45 +35,46 @@ const decodeSums = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Struct({ used: Schema.Finite, age: Schema.Finite })])
 )
 
+/** Adds to what a tenant used in the current period, and returns its sum. */
+const added = (sql: SqlClient.SqlClient, ...[tenant, kind, amount]: Parameters<UsageOfAll["add"]>) => {
+  const isCurrent = sql`usage.began > now() - (${periods[kind] / 1_000})::FLOAT8 * interval '1 second'`
+  const counted = sql`INSERT INTO palimpsest_usage AS usage (tenant, kind, began, used)
+    VALUES (${tenant}, ${kind}, now(), ${amount})
+    ON CONFLICT (tenant, kind) DO UPDATE SET
+      used = excluded.used + CASE WHEN ${isCurrent} THEN usage.used ELSE 0 END,
+      began = CASE WHEN ${isCurrent} THEN usage.began ELSE now() END
+    RETURNING used::FLOAT8 AS used, EXTRACT(EPOCH FROM now() - began)::FLOAT8 AS age`
+  return Effect.map(Effect.flatMap(counted, decodeSums), ([{ age, used }]) => ({ used, ageMillis: age * 1_000 }))
+}
+
+/** Asks the database, and returns undefined where it does not answer. Warns once until it answers again. */
+const aloneWithout = () => {
+  let isAlone = false
+  return <A, E extends { readonly message: string }>(work: Effect.Effect<A, E>) =>
+    work.pipe(
+      Effect.timeout(patience),
+      Effect.tap(Effect.sync(() => void (isAlone = false))),
+      Effect.catch(({ message }) =>
+        Effect.suspend(() => {
+          const isKnown = isAlone
+          isAlone = true
+          const warning = Effect.logWarning(`serve: this process counts limits alone: ${message}`)
+          return Effect.as(isKnown ? Effect.void : warning, undefined)
+        })
+      )
+    )
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* makeTables("limits", tables(sql))
   const process = yield* newId
   /** What was taken and given back while the database was away, by key. */
   const missed = new Map<string, Effect.Effect<unknown, SqlError.SqlError>>()
+  const alone = aloneWithout()
 
-  let isAlone = false
-
-  const alone = <A, E extends { readonly message: string }>(work: Effect.Effect<A, E>) =>
-    work.pipe(
-      Effect.timeout(patience),
-      Effect.tap(() => Effect.sync(() => void (isAlone = false))),
-      Effect.catch(({ message }) =>
-        Effect.suspend(() => {
-          const isKnown = isAlone
-          isAlone = true
-          return Effect.as(
-            isKnown ? Effect.void : Effect.logWarning(`serve: this process counts limits alone: ${message}`),
-            undefined
-          )
-        })
-      )
-    )
-
-  const add: UsageOfAll["add"] = (tenant, kind, amount) => {
-    const isCurrent = sql`usage.began > now() - (${periods[kind] / 1_000})::FLOAT8 * interval '1 second'`
-    const counted = sql`INSERT INTO palimpsest_usage AS usage (tenant, kind, began, used)
-      VALUES (${tenant}, ${kind}, now(), ${amount})
-      ON CONFLICT (tenant, kind) DO UPDATE SET
-        used = excluded.used + CASE WHEN ${isCurrent} THEN usage.used ELSE 0 END,
-        began = CASE WHEN ${isCurrent} THEN usage.began ELSE now() END
-      RETURNING used::FLOAT8 AS used, EXTRACT(EPOCH FROM now() - began)::FLOAT8 AS age`
-    return alone(
-      Effect.map(Effect.flatMap(counted, decodeSums), ([{ age, used }]) => ({ used, ageMillis: age * 1_000 }))
-    )
-  }
-
-  /** The name in the table. Streams of two processes are two streams. */
+  const add: UsageOfAll["add"] = (tenant, kind, amount) => alone(added(sql, tenant, kind, amount))
+  // Streams of two processes are two streams.
   const nameOf = (kind: "streams" | "turns", name: string) => (kind === "streams" ? `${process} ${name}` : name)
 
   const take: UsageOfAll["take"] = Effect.fnUntraced(function* (tenant, kind, of, limit) {

@@ -1,11 +1,10 @@
 import { Effect, Option } from "effect"
 import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
-import { type DecodedLine, decodeLine } from "../../domain/session/LogFormat.ts"
+import { decodeLine } from "../../domain/session/LogFormat.ts"
 import { maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import type { BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
 import {
   SessionNotFound,
-  type SessionStoreError,
   corruptLine,
   headlessLog,
   lineError,
@@ -36,10 +35,7 @@ export interface Source {
   readonly blobs: TempStore["Service"]
 }
 
-const decodedLine = Effect.fnUntraced(function* (
-  id: string,
-  { sequence, text }: BackedLine
-): Effect.fn.Return<(DecodedLine & { readonly number: number }) | undefined, SessionStoreError> {
+const decodedLine = Effect.fnUntraced(function* (id: string, { sequence, text }: BackedLine) {
   const value = parseJson(text, maxLogDepth)
   if (value._tag === "Failure") return yield* corruptLine(id, sequence, "this is not JSON")
   const line = decodeLine(value.success)

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Layer, Semaphore } from "effect"
 import { goesBeyond, LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
@@ -25,7 +25,6 @@ import {
   headlessLog,
   isSessionId,
   sessionError,
-  type SessionLog,
   SessionNotFound,
   SessionStore,
   type SessionStoreError,
@@ -155,7 +154,7 @@ interface Writer extends Source {
   isClosed: boolean
 }
 
-const refuseIfClosed = ({ id, isClosed }: Writer): Effect.Effect<void, SessionStoreError> =>
+const refuseIfClosed = ({ id, isClosed }: Writer) =>
   isClosed ? Effect.fail(sessionUnavailable("append", `session ${id} was closed; open it again`)) : Effect.void
 
 /** The state before an event: an undo or redo beyond the part that was read, or a branch, needs the whole log. */
@@ -213,7 +212,7 @@ const openWriter = Effect.fnUntraced(function* (
   owner: SessionOwner,
   state: ReadLog,
   head: Head | undefined
-): Effect.fn.Return<SessionLog, never, Scope.Scope> {
+) {
   // Appends run in the order of their calls.
   const turn = yield* Semaphore.make(1)
   const commit = yield* Semaphore.make(1)
@@ -280,7 +279,7 @@ const eventsOf = (backing: Backing, id: string): Effect.Effect<ReadonlyArray<Ses
 
 const make = (backing: Backing): SessionStore["Service"] => {
   const rows = (id?: string) => Effect.map(backing.list(id), (found) => found.toSorted(lastWrittenFirst))
-  const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+  const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>) =>
     isSessionId(id) ? use : Effect.fail(notFound(id))
   return {
     create: Effect.fn("SessionStore.create")((started) =>

@@ -19,7 +19,6 @@ import {
   SessionNotFound,
   SessionStore,
   type SessionStoreError,
-  type SessionSummary,
   sessionUnavailable,
   type StoredBlob
 } from "../../services/session/SessionStore.ts"
@@ -94,19 +93,17 @@ const unreadableRow = (problem: string): LogRow => ({ ...headOf([]), problem })
 /** Reads the list's data about a log; undefined when the log is gone. */
 const readLogRow =
   (folder: SessionFolder) =>
-  (id: string, { bytes, isFile, problem }: FileStamp): Effect.Effect<LogRow | undefined> =>
+  (id: string, { bytes, isFile, problem }: FileStamp) =>
     isFile
       ? Effect.catch(readHead(folder, id, bytes), (error) => Effect.succeed(unreadableRow(error.message)))
       : Effect.succeed(unreadableRow(problem ?? notAFile(id)))
 
 /** Reads the title of a session; undefined when it has none. */
-const readTitle =
-  (folder: SessionFolder) =>
-  (id: string): Effect.Effect<string | undefined> =>
-    readStart(folder, titleFile(folder, id), titleBytes).pipe(
-      Effect.map((bytes) => (bytes === undefined ? undefined : titleOf(Bytes.decode(bytes).text) || undefined)),
-      Effect.orElseSucceed(() => undefined)
-    )
+const readTitle = (folder: SessionFolder) => (id: string) =>
+  readStart(folder, titleFile(folder, id), titleBytes).pipe(
+    Effect.map((bytes) => (bytes === undefined ? undefined : titleOf(Bytes.decode(bytes).text) || undefined)),
+    Effect.orElseSucceed(() => undefined)
+  )
 
 /** The summaries of these sessions, without those that are gone by now. `names` are the names in the folder. */
 const summarize = Effect.fnUntraced(function* (
@@ -114,7 +111,7 @@ const summarize = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   ids: ReadonlyArray<string>,
   names: ReadonlySet<string>
-): Effect.fn.Return<ReadonlyArray<SessionSummary>> {
+) {
   const sessions = yield* listSessions(catalogue, ids, names)
   const holders = new Map(
     yield* Effect.forEach(
@@ -221,11 +218,8 @@ const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: R
   )
 }, Effect.scoped)
 
-/** Reads a whole session, which may be deleted before its caller looks at a large part: none is read later. */
 const readSession = (folder: SessionFolder, id: string) =>
-  Effect.scoped(
-    Effect.flatMap(openBlobs(folder, id), (blobs) => readEvents(folder, id, { ...blobs, later: undefined }))
-  )
+  Effect.scoped(Effect.flatMap(openBlobs(folder, id), (blobs) => readEvents(folder, id, blobs)))
 
 const listBlobs = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const { fs } = folder
@@ -294,7 +288,7 @@ const removeSession = Effect.fnUntraced(function* (folder: SessionFolder, catalo
 }, Effect.scoped)
 
 /** Runs `use` for a valid id; other ids fail. */
-const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>) =>
   isSessionId(id) ? use : Effect.fail(badSessionId())
 
 /**

@@ -3,7 +3,6 @@ import { Buffer } from "node:buffer"
 import { lstatSync, readFileSync } from "node:fs"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-import { errorText } from "../../domain/text/ErrorText.ts"
 import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
 import {
@@ -37,45 +36,28 @@ interface BlobFiles {
 }
 
 /** Returns the content under a name; undefined when that is not a regular file: a link may lead out of this folder. */
-const content = Effect.fnUntraced(function* (
-  { directory, fs, path }: BlobFiles,
-  name: Hash
-): Effect.fn.Return<Uint8Array | undefined, PlatformError.PlatformError> {
+const content = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles, name: Hash) {
   const file = path.join(directory, name)
   // Reading a pipe or a device in a blob's place would never end.
   return (yield* fs.lstat(file)).type === "File" ? yield* fs.readFile(file) : undefined
 })
 
-/** Reads a blob at once. */
-const readNow = (file: string, name: Hash): Uint8Array => {
-  let bytes: Uint8Array
-  try {
-    bytes = readFileSync(file)
-  } catch (cause) {
-    const message = errorText(cause)
-    throw new TempStoreError({ reason: new BlobUnavailable({ operation: "get", message, cause }) })
-  }
-  if (Sha256.hashSync(bytes) !== name) throw damaged(name)
-  return bytes
-}
+/** Blobs up to this size are read at once: opening a session reads hundreds, and each would wait for the thread pool four times. */
+const maxBytesAtOnce = 256 * 1024
 
-const later = ({ directory, path }: BlobFiles, name: Hash, size: number): (() => Uint8Array) | undefined => {
-  if (!isHash(name)) return undefined
+/** Reads a small blob from the real disk at once; undefined when that is not possible. */
+const readAtOnce = ({ directory, path }: BlobFiles, name: Hash): Uint8Array | undefined => {
   const file = path.join(directory, name)
   try {
     const info = lstatSync(file, { throwIfNoEntry: false })
-    return info?.isFile() === true && info.size === size ? () => readNow(file, name) : undefined
+    return info?.isFile() === true && info.size <= maxBytesAtOnce ? readFileSync(file) : undefined
   } catch {
     return undefined
   }
 }
 
 /** Creates an empty file under a unique name, in the folder where it will be renamed. */
-const claim = Effect.fnUntraced(function* ({
-  directory,
-  fs,
-  path
-}: BlobFiles): Effect.fn.Return<string, PlatformError.PlatformError> {
+const claim = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles) {
   for (;;) {
     const file = path.join(directory, yield* ThisProcess.provide(newTemporaryName))
     const claimed = yield* Effect.scoped(fs.open(file, { flag: "wx", mode: 0o600 })).pipe(
@@ -129,9 +111,11 @@ const put = Effect.fn("TempStore.put")(
 
 const get = Effect.fn("TempStore.get")(function* (files: BlobFiles, name: Hash) {
   if (!isHash(name)) return yield* blobMissing(String(name))
-  const bytes = yield* content(files, name).pipe(
-    Effect.mapError((error) => (isNotFound(error) ? blobMissing(name) : unavailable("get")(error)))
-  )
+  const bytes =
+    readAtOnce(files, name) ??
+    (yield* content(files, name).pipe(
+      Effect.mapError((error) => (isNotFound(error) ? blobMissing(name) : unavailable("get")(error)))
+    ))
   if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 })
@@ -152,7 +136,7 @@ const resolve = Effect.fn("TempStore.resolve")(function* ({ directory, fs }: Blo
  * Stores blobs as files of `directory`, named by their hash. The first put creates the folder (mode 0700); files have mode 0600. A
  * put is durable when it returns; one that fails or is interrupted leaves neither a temporary file nor part of a blob. Putting
  * stored bytes again writes nothing; putting over a damaged blob repairs it. Reading never leaves the folder, neither by name nor
- * by link, and checks the bytes against the name. `later` reads the real disk.
+ * by link, and checks the bytes against the name.
  */
 export const layer = (directory: string): Layer.Layer<TempStore, never, FileSystem.FileSystem | Path.Path> =>
   Layer.effect(
@@ -163,7 +147,6 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
         hash: Sha256.hash,
         put: (bytes) => put(files, bytes),
         get: (name) => get(files, name),
-        later: (name, size) => later(files, name, size),
         resolve: (handle) => resolve(files, handle)
       }
     })

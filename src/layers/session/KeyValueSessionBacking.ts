@@ -1,15 +1,10 @@
-import { Clock, Effect, Layer, Option, RcMap, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Layer, Option, RcMap, Schema, Semaphore } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { newId } from "../../services/platform/NewId.ts"
-import {
-  type BackedLine,
-  type BackedRow,
-  SessionBacking,
-  type SessionOwner
-} from "../../services/session/SessionBacking.ts"
+import { type BackedLine, SessionBacking, type SessionOwner } from "../../services/session/SessionBacking.ts"
 import {
   corruptLine,
   SessionChanged,
@@ -82,7 +77,7 @@ type StoreError = SessionStoreError | KeyValueStore.KeyValueStoreError
 
 const withStoreErrors =
   (operation: string) =>
-  <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, SessionStoreError, R> =>
+  <A, R>(effect: Effect.Effect<A, StoreError, R>) =>
     Effect.mapError(effect, (error) =>
       error._tag === "KeyValueStoreError"
         ? sessionUnavailable(operation, `${failureOf(operation)}: ${error.message}`, error)
@@ -132,11 +127,7 @@ const writeLine = (
 const epochOf = ({ store }: State, id: string) => Effect.map(store.get(`${id}/epoch`), (text) => Number(text ?? 0))
 
 /** Owns a session until the scope closes, after `before`. Every owner writes a higher epoch than the one before. */
-const owned = (
-  state: State,
-  id: string,
-  before: Effect.Effect<void, StoreError>
-): Effect.Effect<SessionOwner, StoreError, Scope.Scope> =>
+const owned = (state: State, id: string, before: Effect.Effect<void, StoreError>) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
       yield* before
@@ -151,7 +142,7 @@ const owned = (
       })
   )
 
-const refuseOwned = ({ owners }: State, id: string): Effect.Effect<void, SessionStoreError> =>
+const refuseOwned = ({ owners }: State, id: string) =>
   Effect.suspend(() => {
     const owner = owners.get(id)
     return owner === undefined
@@ -261,7 +252,7 @@ const rowOf = Effect.fnUntraced(function* (
   state: State,
   id: string,
   lastOf: (id: string, record: SessionRecord) => number
-): Effect.fn.Return<BackedRow, StoreError> {
+) {
   const { owners, store } = state
   const record = recordFrom(yield* store.get(id))
   if (Option.isNone(record)) return { id, head: "", title: undefined, updatedAt: 0, bytes: 0, holder: undefined }

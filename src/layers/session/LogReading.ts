@@ -80,10 +80,7 @@ export const readWhole = Effect.fnUntraced(function* <E>(
 })
 
 /** Reads the content of the view from a checkpoint on; undefined when its ranges are not those of this log. */
-const readView = Effect.fnUntraced(function* <E>(
-  { scan }: LogSource<E>,
-  { checkpoint, line }: CheckpointLine
-): Effect.fn.Return<ReadLog | undefined, E | SessionStoreError> {
+const readView = Effect.fnUntraced(function* <E>({ scan }: LogSource<E>, { checkpoint, line }: CheckpointLine) {
   const lines = new LogLines()
   const before: Array<SessionEvent> = []
   for (const [from, to] of checkpoint.ranges) {

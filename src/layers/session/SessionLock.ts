@@ -1,12 +1,7 @@
-import { Effect, type PlatformError, type Scope } from "effect"
+import { Effect } from "effect"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
-import {
-  SessionExists,
-  SessionLocked,
-  sessionError,
-  type SessionStoreError
-} from "../../services/session/SessionStore.ts"
+import { SessionExists, SessionLocked, sessionError } from "../../services/session/SessionStore.ts"
 import { blobFolder, inFolder, logFile, type SessionFolder, titleFile } from "./SessionFolder.ts"
 
 /** The lock of a session, `<id>.lock`: one process at a time writes a session. */
@@ -23,10 +18,7 @@ const isOldTemporary = (name: string): boolean => /^(?:[\w-]{1,64}\.new|\.[\w-]{
  * Takes the lock of a session until the scope closes. Fails with `SessionLocked` while another process has it. A lock whose
  * process has ended is taken over, and that process's unfinished blobs are removed.
  */
-export const lockSession = Effect.fnUntraced(function* (
-  folder: SessionFolder,
-  id: string
-): Effect.fn.Return<void, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+export const lockSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const file = lockFile(folder, id)
   const provide = inFolder(folder)
   const wasLeft = (yield* folder.fs.exists(file)) && (yield* provide(FileLock.holderOf(file))) === undefined

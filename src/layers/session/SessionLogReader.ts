@@ -7,7 +7,7 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
 import * as LogReading from "./LogReading.ts"
-import type { CheckpointLine, LogSource, PlacedEvent, ReadLog } from "./LogReading.ts"
+import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
@@ -95,12 +95,7 @@ const lineAround = Effect.fnUntraced(function* (handle: FileSystem.File, at: num
 })
 
 /** The last usable checkpoint whose mark is among these bytes, which begin at `from` in the log. */
-const checkpointIn = Effect.fnUntraced(function* (
-  handle: FileSystem.File,
-  bytes: Buffer,
-  from: number,
-  size: number
-): Effect.fn.Return<CheckpointLine | undefined, PlatformError.PlatformError> {
+const checkpointIn = Effect.fnUntraced(function* (handle: FileSystem.File, bytes: Buffer, from: number, size: number) {
   for (let index = bytes.lastIndexOf(mark); index >= 0;) {
     const line = yield* lineAround(handle, from + index, size)
     if (line !== undefined) {
@@ -117,10 +112,7 @@ const checkpointIn = Effect.fnUntraced(function* (
  * The last line with a checkpoint, searched from the end of the log. Without one: all bytes of a log that is small enough to be
  * held, else undefined.
  */
-const lastCheckpoint = Effect.fnUntraced(function* (
-  handle: FileSystem.File,
-  size: number
-): Effect.fn.Return<CheckpointLine | Buffer | undefined, PlatformError.PlatformError> {
+const lastCheckpoint = Effect.fnUntraced(function* (handle: FileSystem.File, size: number) {
   // Filled from its end, and only as far as the search goes.
   const all = size <= maxHeldBytes ? Buffer.allocUnsafeSlow(size) : undefined
   const window = all ?? Buffer.allocUnsafeSlow(chunkBytes + mark.length)
@@ -145,11 +137,7 @@ const lastCheckpoint = Effect.fnUntraced(function* (
 const openLog = (folder: SessionFolder, id: string) => folder.fs.open(logFile(folder, id), { flag: "r" })
 
 /** Reads as much of a log as its session needs. */
-export const readLog = Effect.fnUntraced(function* (
-  folder: SessionFolder,
-  id: string,
-  blobs: Blobs
-): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+export const readLog = Effect.fnUntraced(function* (folder: SessionFolder, id: string, blobs: Blobs) {
   const handle = yield* openLog(folder, id)
   const last = yield* lastCheckpoint(handle, Number((yield* handle.stat).size))
   const isHeld = last instanceof Uint8Array
@@ -163,7 +151,7 @@ export const readWholeLog = Effect.fnUntraced(function* (
   id: string,
   blobs: Blobs,
   size: number
-): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+) {
   return yield* LogReading.readWhole(logIn({ id, blobs, source: fileSource(yield* openLog(folder, id)) }), size)
 }, Effect.scoped)
 

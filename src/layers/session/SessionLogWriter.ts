@@ -76,11 +76,11 @@ interface Writer {
   refusal: string | undefined
 }
 
-const refuseIfClosed = ({ refusal }: Writer): Effect.Effect<void, SessionStoreError> =>
+const refuseIfClosed = ({ refusal }: Writer) =>
   refusal === undefined ? Effect.void : Effect.fail(sessionUnavailable("append", refusal))
 
 /** Cuts off what an append wrote before it failed. */
-const rollBack = (writer: Writer): Effect.Effect<void> =>
+const rollBack = (writer: Writer) =>
   Effect.suspend(() => writer.handle.truncate(writer.offset)).pipe(
     Effect.andThen(writer.handle.sync),
     Effect.catch(() =>

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { type DecodedLine, restoreSpilled, spillableParts, type SpilledText } from "../../domain/session/LogFormat.ts"
+import { type DecodedLine, restoreSpilled, spillableParts } from "../../domain/session/LogFormat.ts"
 import type { ReadLine } from "../../domain/session/LogReader.ts"
 import { minSpillBytes, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { corruptLine, lineError, SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
-import { type TempStore, TempStoreError } from "../../services/session/TempStore.ts"
+import type { TempStore, TempStoreError } from "../../services/session/TempStore.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
 
 /** Large parts of events, which a log keeps as blobs: how every store writes them, and reads them back. */
@@ -46,28 +46,15 @@ const blobError = (id: string, line: number, error: TempStoreError): SessionStor
     ? corruptLine(id, line, error.message)
     : sessionUnavailable("open", error.message, error)
 
-/** A text of a line that is read later. Throws the error that opening the session would have failed with. */
-const textLater = (id: string, line: number, read: () => Uint8Array) => (): string => {
-  try {
-    return Bytes.decode(read()).text
-  } catch (error) {
-    throw error instanceof TempStoreError ? blobError(id, line, error) : error
-  }
-}
-
-/** Returns the event of a line. Its spilled texts are read at their first use, if the blob store supports that. */
+/** Returns the event of a line, with the texts that the blob store holds. */
 export const fetchEvent = Effect.fnUntraced(function* (
   { blobs, id }: { readonly blobs: TempStore["Service"]; readonly id: string },
   line: DecodedLine & Pick<ReadLine, "number">
-): Effect.fn.Return<SessionEvent, SessionStoreError> {
-  const texts = new Map<string, SpilledText>()
-  for (const [key, { form, hash, size }] of line.spilled) {
-    const read = form === "text" ? blobs.later?.(hash, size) : undefined
-    if (read === undefined) {
-      const bytes = yield* blobs.get(hash).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
-      texts.set(key, Bytes.decode(bytes).text)
-    } else texts.set(key, textLater(id, line.number, read))
-  }
-  const event = restoreSpilled(line, texts)
+) {
+  if (line.spilled.size === 0) return line.event
+  const texts = yield* Effect.forEach(line.spilled, ([key, { hash }]) =>
+    Effect.map(blobs.get(hash), (bytes) => [key, Bytes.decode(bytes).text] as const)
+  ).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
+  const event = restoreSpilled(line, new Map(texts))
   return event._tag === "Failure" ? yield* lineError(id, line.number, event.failure) : event.success
 })

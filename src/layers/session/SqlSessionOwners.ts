@@ -4,12 +4,7 @@ import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { Processes, processStatus } from "../../services/platform/ProcessIdentity.ts"
 import type { SessionOwner } from "../../services/session/SessionBacking.ts"
-import {
-  sessionError,
-  SessionLocked,
-  SessionNotFound,
-  type SessionStoreError
-} from "../../services/session/SessionStore.ts"
+import { sessionError, SessionLocked, SessionNotFound } from "../../services/session/SessionStore.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 /**
@@ -22,7 +17,7 @@ const renewal = "8 seconds"
 /** A finalizer does not wait for a database that is away. */
 const finalizerDeadline = "5 seconds"
 
-const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
+const withinDeadline = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   // Also if the connections were closed first, which interrupts the query.
   Effect.interruptible(effect).pipe(
     Effect.timeoutOption(finalizerDeadline),
@@ -153,11 +148,7 @@ export const release = (tables: SessionTables, { epoch, session }: SessionOwner)
   })
 
 /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */
-export const takeOwnership = Effect.fnUntraced(function* (
-  tables: SessionTables,
-  id: string,
-  takeOver: boolean
-): Effect.fn.Return<SessionOwner, SessionStoreError | SqlError.SqlError> {
+export const takeOwnership = Effect.fnUntraced(function* (tables: SessionTables, id: string, takeOver: boolean) {
   const key = keyOf(tables, id)
   for (;;) {
     const row = yield* ownedRow(tables, key)

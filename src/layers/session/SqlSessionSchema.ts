@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Migrator, SqlClient, type SqlError } from "effect/sql"
+import { Migrator, SqlClient } from "effect/sql"
 
 /**
  * The tables of sessions in a database, and how a database of an older version becomes one of this version. A migration that was
@@ -66,11 +66,7 @@ export const migrations = { "0001_sessions": sessions, "0002_checkpoints": check
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /** Brings the tables up to this version. Returns the version of the tables if it is newer than this one, else undefined. */
-export const migrate = Effect.fnUntraced(function* (): Effect.fn.Return<
-  number | undefined,
-  Migrator.MigrationError | SqlError.SqlError,
-  SqlClient.SqlClient
-> {
+export const migrate = Effect.fnUntraced(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
   const [row] = yield* sql<{ latest: number }>`SELECT MAX(migration_id) AS latest FROM ${sql(table)}`

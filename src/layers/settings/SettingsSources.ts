@@ -76,9 +76,7 @@ export const realPath = (file: string): Effect.Effect<string | undefined, Settin
   )
 
 /** The text of a settings file; undefined when there is no file. It must be a regular file of at most 1 MiB. */
-export const textOf = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<string | undefined, SettingsError, FileSystem.FileSystem> {
+export const textOf = Effect.fnUntraced(function* (file: string) {
   const place = yield* realPath(file)
   if (place === undefined) return undefined
   const fs = yield* FileSystem.FileSystem
@@ -95,7 +93,7 @@ export const textOf = Effect.fnUntraced(function* (
 })
 
 /** An environment variable. A blank value counts as not set, since shells and env files leave such values. */
-const variable = (name: string): Effect.Effect<string | undefined> =>
+const variable = (name: string) =>
   Config.option(Config.String(name)).pipe(
     Effect.orElseSucceed(Option.none<string>),
     Effect.map(Option.filter((value) => value.trim() !== "")),
@@ -114,7 +112,7 @@ export interface ReadFile extends ParsedSettings {
 export const readFile = Effect.fnUntraced(function* (
   file: string,
   mayHave: (values: Variables) => Variables = (values) => values
-): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+) {
   const written = yield* jsonIn(file)
   return written && (yield* filledIn(file, written, mayHave))
 })
@@ -132,7 +130,7 @@ const filledIn = Effect.fnUntraced(function* (
   file: string,
   written: Readonly<Record<string, unknown>>,
   mayHave: (values: Variables) => Variables
-): Effect.fn.Return<ReadFile, SettingsError> {
+) {
   const names = environmentNames(written)
   const values = yield* Effect.forEach(names, (name) => Effect.map(variable(name), (value) => [name, value] as const))
   const visible = mayHave(Object.fromEntries(values))
@@ -150,7 +148,7 @@ const filledIn = Effect.fnUntraced(function* (
 export const readGeminiFile = Effect.fnUntraced(function* (
   file: string,
   mayHave: (values: Variables) => Variables = (values) => values
-): Effect.fn.Return<ReadFile | undefined, SettingsError, FileSystem.FileSystem> {
+) {
   const written = yield* jsonIn(file)
   if (written === undefined) return undefined
   const { left, taken } = translateGeminiSettings(written, {})
@@ -167,7 +165,7 @@ export const settingsFile = (path: Path.Path, home: string): string => path.reso
  * Whether folder trust is disabled: `folderTrust` is false in the home folder's file. An invalid file does not disable it. The file is looked
  * at each time and read when it has changed.
  */
-export const isTrustOff = (home: string): Effect.Effect<boolean, never, FileSystem.FileSystem | Path.Path> => {
+export const isTrustOff = (home: string) => {
   let isOff: Effect.Effect<boolean, never, FileSystem.FileSystem> | undefined
   const inFile = (file: string) =>
     readFile(file).pipe(

@@ -19,6 +19,14 @@ const number = (value: number) => value.toLocaleString("en-US")
 /** A scrolled detail. */
 type DetailView = ReturnType<typeof make>
 
+/** The first shown row after a key that scrolls by pages or to an end; undefined: another key. */
+const scrolled = (key: string, top: number, page: number): number | undefined => {
+  if (matchesKey(key, "pageUp")) return Math.max(0, top - page)
+  if (matchesKey(key, "pageDown") || key === " ") return top + page
+  if (matchesKey(key, "home")) return 0
+  return matchesKey(key, "end") ? Number.MAX_SAFE_INTEGER : undefined
+}
+
 /** Makes the view, which begins at the first row. `canMark`: the arrows go on to the answers. */
 const make = (detail: Detail, theme: Theme, canMark: boolean) => {
   let top = 0
@@ -37,7 +45,7 @@ const make = (detail: Detail, theme: Theme, canMark: boolean) => {
   const step = (by: number) => {
     const isAtAnswers = canMark && areInView && (mark !== undefined || (by > 0 && top >= lastTop))
     if (!isAtAnswers) {
-      top += by
+      top = Math.max(0, top + by)
       return
     }
     const next = (mark ?? -1) + by
@@ -52,9 +60,7 @@ const make = (detail: Detail, theme: Theme, canMark: boolean) => {
       mark = undefined
       return letter
     },
-    invalidate: () => {
-      rows = undefined
-    },
+    invalidate: () => void (rows = undefined),
     /** Returns the rows: at most `height`, unless that is less than the minimum. */
     render: (width: number, height: number): Array<string> => {
       const { foot, head, rows: all } = partsFor(width)
@@ -70,16 +76,14 @@ const make = (detail: Detail, theme: Theme, canMark: boolean) => {
     },
     /** Takes a key that scrolls or marks an answer. Returns whether it was one. */
     takes: (key: string): boolean => {
-      const page = Math.max(1, shown - 1)
-      if (matchesKey(key, "up")) step(-1)
-      else if (matchesKey(key, "down")) step(1)
-      else if (matchesKey(key, "pageUp")) top -= page
-      else if (matchesKey(key, "pageDown") || key === " ") top += page
-      else if (matchesKey(key, "home")) top = 0
-      else if (matchesKey(key, "end")) top = Number.MAX_SAFE_INTEGER
-      else return false
-      top = Math.max(0, top)
-      return true
+      const isUp = matchesKey(key, "up")
+      if (isUp || matchesKey(key, "down")) {
+        step(isUp ? -1 : 1)
+        return true
+      }
+      const to = scrolled(key, top, Math.max(1, shown - 1))
+      top = to ?? top
+      return to !== undefined
     }
   }
 }

@@ -14,7 +14,7 @@ import type { Streams } from "./StreamTerminal.ts"
 /** The chat without a screen: text that is written once and stays, for pipes, simple terminals and screen readers. */
 
 /** Writes a text and waits until the stream has taken it. Returns whether the write succeeded. */
-const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
+const written = (stream: Writable, text: string) =>
   Effect.callback((resume) => {
     stream.write(text, (error) => resume(Effect.succeed(error === null || error === undefined)))
   })
@@ -37,14 +37,14 @@ const answerWriter = (stream: Streams["output"], onClosed: () => void) => {
   })
   return {
     write,
-    answer: (piece: string): Effect.Effect<void> => {
+    answer: (piece: string) => {
       wrapped ??= wrapStream(columnsOf(stream), CliOutput.displayWidth)
       return write(wrapped(visible(piece)))
     },
     /** Writes a whole text. */
-    text: (value: string): Effect.Effect<void> => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
+    text: (value: string) => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
     /** Ends the answer, and its line. */
-    end: Effect.suspend((): Effect.Effect<void> => {
+    end: Effect.suspend(() => {
       const wrap = wrapped ?? ((piece = "") => piece)
       const rest = wrap(visible(undefined)) + wrap(undefined)
       visible = visibleStream()
@@ -116,10 +116,7 @@ const showPrompt = (rl: readline.Interface, text: string) =>
   })
 
 /** Asks a question until a line answers it. */
-const exchange = Effect.fnUntraced(function* <A>(
-  { answers, replies, rl }: LineQuestion,
-  inquiry: Inquiry<A>
-): Effect.fn.Return<A, Closed> {
+const exchange = Effect.fnUntraced(function* <A>({ answers, replies, rl }: LineQuestion, inquiry: Inquiry<A>) {
   yield* answers.end
   yield* answers.text(inquiry.text)
   for (let { fill = "", prompt, read } = inquiry; ;) {
@@ -134,6 +131,59 @@ const exchange = Effect.fnUntraced(function* <A>(
   }
 })
 
+/** The work that goes on, which the user can cancel. Work within other work is cancelled first. */
+const cancellableWork = () => {
+  let interrupted: Deferred.Deferred<void> | undefined
+  return {
+    isRunning: () => interrupted !== undefined,
+    cancel: () => {
+      if (interrupted !== undefined) Deferred.doneUnsafe(interrupted, Effect.void)
+    },
+    during: <A, E, R>(job: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => {
+          const outer = interrupted
+          const own = Deferred.makeUnsafe<void>()
+          interrupted = own
+          return { own, outer }
+        }),
+        ({ own }) => job(Deferred.await(own)),
+        ({ outer }) =>
+          Effect.sync(() => {
+            interrupted = outer
+          })
+      )
+  }
+}
+
+/** Takes the keys that cancel work or leave: Esc and Ctrl+C. */
+const takeKeys = (
+  rl: readline.Interface,
+  { input, output: stream }: Pick<Streams, "input" | "output">,
+  work: Pick<ReturnType<typeof cancellableWork>, "cancel" | "isRunning">
+) => {
+  /** Whether the next Ctrl+C leaves. */
+  let isLeaving = false
+  rl.on("line", () => {
+    isLeaving = false
+  })
+  rl.on("SIGINT", () => {
+    const action = ctrlCAction({ isWorking: work.isRunning(), hasInput: rl.line !== "", wasPressed: isLeaving })
+    if (action === "cancelWork") return work.cancel()
+    if (action === "leave") return rl.close()
+    isLeaving = action === "warn"
+    rl.write(null, { ctrl: true, name: "e" })
+    rl.write(null, { ctrl: true, name: "u" })
+    stream.write(action === "warn" ? "\npress Ctrl+C again to leave\n" : "\n")
+    rl.prompt()
+  })
+  const onKey = (_: unknown, { name }: readline.Key) => {
+    if (name === "escape") work.cancel()
+  }
+  input.on("keypress", onKey)
+  rl.once("close", () => input.off("keypress", onKey))
+}
+
 /** A chat in lines on a terminal: what is typed is edited by readline, and nothing that was written changes. */
 export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Streams, history: InputHistory) {
   const rl = yield* Effect.acquireRelease(
@@ -146,41 +196,18 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
   const questionTurns = yield* Semaphore.make(1)
   /** Lines that answer the open question. */
   let replies: Queue.Queue<string, Closed> | undefined
-  /** Completed when the user cancels the work that goes on. */
-  let interrupted: Deferred.Deferred<void> | undefined
-  /** Whether the next Ctrl+C leaves. */
-  let isLeaving = false
-
+  const work = cancellableWork()
   const close = () => {
     for (const queue of [messages, replies]) {
       if (queue !== undefined) Queue.failCauseUnsafe(queue, Cause.fail(new Closed()))
     }
   }
   const answers = answerWriter(stream, close)
-  const cancelWork = () => {
-    if (interrupted !== undefined) Deferred.doneUnsafe(interrupted, Effect.void)
-  }
+  takeKeys(rl, { input, output: stream }, work)
   rl.on("line", (line) => {
-    isLeaving = false
     if (replies !== undefined) Queue.offerUnsafe(replies, line.trim())
     else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
   })
-  rl.on("SIGINT", () => {
-    const isWorking = interrupted !== undefined
-    const action = ctrlCAction({ isWorking, hasInput: rl.line !== "", wasPressed: isLeaving })
-    if (action === "cancelWork") return cancelWork()
-    if (action === "leave") return rl.close()
-    isLeaving = action === "warn"
-    rl.write(null, { ctrl: true, name: "e" })
-    rl.write(null, { ctrl: true, name: "u" })
-    stream.write(action === "warn" ? "\npress Ctrl+C again to leave\n" : "\n")
-    rl.prompt()
-  })
-  const onKey = (_: unknown, { name }: readline.Key) => {
-    if (name === "escape") cancelWork()
-  }
-  input.on("keypress", onKey)
-  rl.once("close", () => input.off("keypress", onKey))
   rl.once("close", close)
   return ChatTerminal.of({
     ...common(answers, stream, (line) => answers.text(`${printableLine(line)}\n`)),
@@ -194,20 +221,7 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
       yield* history.add(message)
       return message
     }),
-    during: (_label, job) =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => {
-          const outer = interrupted
-          const own = Deferred.makeUnsafe<void>()
-          interrupted = own
-          return { own, outer }
-        }),
-        ({ own }) => job(Deferred.await(own)),
-        ({ outer }) =>
-          Effect.sync(() => {
-            interrupted = outer
-          })
-      ),
+    during: (_label, job) => work.during(job),
     inquire: (inquiry) =>
       Effect.acquireUseRelease(
         Effect.map(Queue.unbounded<string, Closed>(), (own) => (replies = own)),

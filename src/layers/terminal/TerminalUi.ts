@@ -2,7 +2,7 @@ import { type Component, getCapabilities } from "@earendil-works/pi-tui"
 import { Clock, Deferred, Effect, Fiber, FiberSet, Semaphore } from "effect"
 import type { TerminalSettings } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { type Card, ChatTerminal, type Closed, type Question } from "../../services/terminal/ChatTerminal.ts"
+import { type Card, ChatTerminal, type Question } from "../../services/terminal/ChatTerminal.ts"
 import { ChatOutput, safeCard } from "./ChatOutput.ts"
 import { ChatScreen } from "./ChatScreen.ts"
 import * as Clipboard from "./Clipboard.ts"
@@ -91,7 +91,7 @@ const restorePrompt = ({ editor, state }: TerminalParts) => {
   editor.prompt = state.prompt.prompt
 }
 
-const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question): Effect.fn.Return<string, Closed> {
+const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question) {
   const { editor, output, question, queue, state } = parts
   // Work in the background can have a question open.
   yield* question.turns.withPermit(Effect.void)
@@ -118,7 +118,7 @@ const during = <A, E, R>(
   parts: TerminalParts,
   label: string,
   job: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => {
+) => {
   const { clock, output, progress, state, terminal } = parts
   const nextFrame = Effect.sync(() => {
     progress.frame += 1

@@ -98,22 +98,39 @@ const realMillis = 5_000
 /** Subjects that did not end once: their other cases are not waited for. */
 const hung = new WeakSet<object>()
 
+const pass = (millis: number) => Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, millis)))
+
+/** Fails where the work of a subject does not end while `waiting` does. */
+const endingWhile =
+  <E2, R2>(waiting: (work: Fiber.Fiber<unknown, unknown>) => Effect.Effect<unknown, E2, R2>, within: string) =>
+  <A, E, R>(subject: object, effect: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      if (hung.has(subject)) return yield* Effect.die(new Error("another case did not end"))
+      // Detached: a test would wait for its child, which may not be interruptible.
+      const fiber = yield* Effect.forkDetach(effect)
+      yield* waiting(fiber).pipe(
+        Effect.andThen(Effect.raceFirst(Fiber.await(fiber), pass(realMillis))),
+        Effect.onInterrupt(() => Fiber.interrupt(fiber))
+      )
+      if (fiber.pollUnsafe() === undefined) {
+        hung.add(subject)
+        yield* Effect.forkDetach(Fiber.interrupt(fiber))
+        return yield* Effect.die(new Error(`it did not end within ${within}`))
+      }
+      return yield* Fiber.join(fiber)
+    })
+
 /** Fails where an effect does not end, neither with the time of the tests nor with some of the machine's. */
-export const ending = <A, E, R>(subject: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.gen(function* () {
-    if (hung.has(subject)) return yield* Effect.die(new Error("another case did not end"))
-    const fiber = yield* Effect.forkChild(effect)
+export const ending = endingWhile(
+  Effect.fnUntraced(function* (work) {
     const tick = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
-    for (let minute = 0; minute < minutes && fiber.pollUnsafe() === undefined; minute += 1) {
-      for (let turn = 0; turn < 20 && fiber.pollUnsafe() === undefined; turn += 1) yield* tick
-      if (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
+    for (let minute = 0; minute < minutes && work.pollUnsafe() === undefined; minute += 1) {
+      for (let turn = 0; turn < 20 && work.pollUnsafe() === undefined; turn += 1) yield* tick
+      if (work.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
     }
-    const timer = Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, realMillis)))
-    if (fiber.pollUnsafe() === undefined) yield* Effect.raceFirst(Fiber.await(fiber), timer)
-    if (fiber.pollUnsafe() === undefined) {
-      hung.add(subject)
-      yield* Effect.forkDetach(Fiber.interrupt(fiber))
-      return yield* Effect.die(new Error(`it did not end within ${minutes} minutes`))
-    }
-    return yield* Fiber.join(fiber)
-  })
+  }),
+  `${minutes} minutes`
+)
+
+/** Fails where an effect does not end with some time of the machine. The time of the tests stands still, in which calls of servers have their limits. */
+export const endingSoon = endingWhile(() => Effect.void, `${realMillis / 1_000} seconds`)

@@ -61,7 +61,7 @@ const beforeStart = (method: string, verb: string): Answer<never> =>
   )
 
 /** Runs an operation in one step, at the time of the Clock. */
-const step = <A>(operation: (now: number) => Answer<A>): Effect.Effect<A, PlatformError.PlatformError> =>
+const step = <A>(operation: (now: number) => Answer<A>) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(operation(now)))
 
 /** Returns the segments of a path. A relative path starts at the root. */

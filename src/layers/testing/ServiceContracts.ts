@@ -1,20 +1,22 @@
-import { Cause, Clock, Deferred, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
+import { SummaryCall } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { call, model as modelContent, type Part, response, text, user } from "../../domain/content/Content.ts"
 import { emptyOutcome, type HookEvent } from "../../domain/hooks/Hook.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { Summarizer, SummarizerError, type SummaryRequest } from "../../services/compression/summary/Summarizer.ts"
 import { requestFor } from "../../services/conversation/KnownConversation.ts"
-import { HookSystem } from "../../services/hooks/HookSystem.ts"
+import { type Hook, HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import {
   type ContractVariant,
   ending,
+  endingSoon,
   serviceContract,
   type ServiceTests,
   type TestFunctions
@@ -34,12 +36,15 @@ export const modelContract = (
   { model = "contract", ...variant }: Variant<Model> & { readonly model?: string | undefined }
 ) => {
   const newRequest = (): ModelRequest => ({ model, contents: [user(text("Say one word."))] })
-  const streamed = (service: Model["Service"], request = newRequest()) => Stream.runCollect(service.stream(request))
+  const generated = (service: Model["Service"], request = newRequest()) =>
+    endingSoon(variant, service.generate(request))
+  const streamed = (service: Model["Service"], request = newRequest()) =>
+    endingSoon(variant, Stream.runCollect(service.stream(request)))
   serviceContract(functions, Model, variant, {
     *"answers with content of the model, and says how it ended"(service) {
-      const { content, finishReason } = yield* service.generate(newRequest())
+      const { content, finishReason } = yield* generated(service)
       assert.strictEqual(content.role, "model")
-      assert.ok(content.parts.length > 0)
+      assert.ok(content.parts.some((part) => part.text === undefined || part.text.trim().length > 0))
       assert.ok(finishReason.length > 0)
     },
     *"streams an answer that ends with a reason, once"(service) {
@@ -54,18 +59,23 @@ export const modelContract = (
       )
     },
     *"reports usage in whole numbers that are not negative"(service) {
-      const { usage } = yield* service.generate(newRequest())
-      if (usage === null) return
-      for (const count of [usage.prompt, usage.answer, usage.thoughts]) {
-        assert.ok(Number.isInteger(count) && count >= 0, `${count} tokens`)
+      const answer = yield* generated(service)
+      for (const { usage } of [answer, ...(yield* streamed(service))]) {
+        assert.ok(usage === null || usage === undefined || isUsage(usage), JSON.stringify(usage))
       }
     },
     *"streams anew with each run"(service) {
       const stream = service.stream(newRequest())
       const texts = yield* Effect.forEach([1, 2], () =>
-        Effect.map(Stream.runCollect(stream), (chunks) => chunks.flatMap(({ parts }) => parts).length)
+        Effect.map(
+          endingSoon(variant, Stream.runCollect(stream)),
+          (chunks) => chunks.flatMap(({ parts }) => parts).length
+        )
       )
       assert.ok(texts.every((parts) => parts > 0))
+    },
+    *"answers two questions at a time"(service) {
+      yield* Effect.all([generated(service), generated(service)], { concurrency: 2 })
     },
     *"counts more tokens for more text"(service) {
       const long = { ...newRequest(), contents: [user(text("Say one word. ".repeat(200)))] }
@@ -75,14 +85,16 @@ export const modelContract = (
     *"changes no request"(service) {
       const request = newRequest()
       const before = JSON.stringify(request)
-      yield* service.generate(request)
+      yield* generated(service, request)
       yield* streamed(service, request)
       assert.strictEqual(JSON.stringify(request), before)
     }
   })
 }
 
-const parts: ReadonlyArray<Part> = [
+const isUsage = Schema.is(Usage)
+
+const newParts = (): ReadonlyArray<Part> => [
   text("Hello, world."),
   text("Hello, world. ".repeat(100)),
   text("語".repeat(100)),
@@ -97,34 +109,51 @@ const parts: ReadonlyArray<Part> = [
  *
  * *When to use*: to test a TokenCounter of your own, such as one with a tokenizer.
  */
-export const tokenCounterContract = (functions: TestFunctions, variant: Variant<TokenCounter>) =>
+export const tokenCounterContract = (functions: TestFunctions, variant: Variant<TokenCounter>) => {
+  const counted = ({ count }: TokenCounter["Service"], parts = newParts()) => ending(variant, count(parts))
   serviceContract(functions, TokenCounter, variant, {
-    *"counts each part by itself, in order"({ count }) {
-      const all = yield* count(parts)
+    *"counts each part by itself, in order"(service) {
+      const parts = newParts()
+      const all = yield* counted(service, parts)
       assert.strictEqual(all.length, parts.length)
-      const each = yield* Effect.forEach(parts, (part) => count([part]))
+      const each = yield* Effect.forEach(parts, (part) => counted(service, [part]))
       assert.deepStrictEqual([...all], each.flat())
-      assert.deepStrictEqual([...(yield* count([...parts].reverse()))], [...all].reverse())
+      assert.deepStrictEqual([...(yield* counted(service, [...parts].reverse()))], [...all].reverse())
     },
-    *"counts in numbers that are not negative, and more for more"({ count }) {
-      const counts = yield* count(parts)
+    *"counts in whole numbers that are not negative, and more for more"(service) {
+      const counts = yield* counted(service)
       assert.ok(
-        counts.every((tokens) => Number.isFinite(tokens) && tokens >= 0),
+        counts.every((tokens) => Number.isInteger(tokens) && tokens >= 0),
         counts.join()
       )
       const [short = 0, long = 0] = counts
       assert.ok(short > 0 && long > 10 * short, `${short} and ${long} tokens`)
     },
-    *"counts the same each time, and nothing for nothing"({ count }) {
-      assert.deepStrictEqual(yield* count(parts), yield* count(parts))
-      assert.deepStrictEqual([...(yield* count([]))], [])
+    *"counts what calls and results carry"(service) {
+      for (const carrying of [
+        (words: string) => call("read", { path: words }, "1"),
+        (words: string) => response("read", { output: words }, "1")
+      ]) {
+        const [short = 0, long = 0] = yield* counted(service, [carrying("one"), carrying("one word ".repeat(500))])
+        assert.ok(short > 0 && long > 5 * short, `${short} and ${long} tokens`)
+      }
     },
-    *"counts about what a text has"({ count }) {
-      const [tokens = 0] = yield* count([text("The quick brown fox jumps over the lazy dog. ".repeat(100))])
+    *"counts the same each time, and nothing for nothing"(service) {
+      assert.deepStrictEqual(yield* counted(service), yield* counted(service))
+      assert.deepStrictEqual([...(yield* counted(service, []))], [])
+    },
+    *"changes no part"(service) {
+      const parts = newParts()
+      yield* counted(service, parts)
+      assert.deepStrictEqual(parts, newParts())
+    },
+    *"counts about what a text has"(service) {
+      const [tokens = 0] = yield* counted(service, [text("The quick brown fox jumps over the lazy dog. ".repeat(100))])
       // A thousand words of English.
       assert.ok(tokens > 500 && tokens < 3_000, `${tokens} tokens for 900 words`)
     }
   })
+}
 
 /** Handles are named by hashes; nothing is read back. */
 const blobs = Layer.succeed(
@@ -165,44 +194,58 @@ const summaryRequest = Effect.gen(function* () {
 })
 
 /** A request as a value that can be compared. */
-const described = ({ budget, by, entries, fallback, kept }: SummaryRequest) =>
-  JSON.stringify([budget, by, fallback, kept, entries])
+const described = (request: SummaryRequest) => JSON.stringify(request)
+
+const isSummaryCall = Schema.is(SummaryCall)
 
 /**
  * Defines the tests that every Summarizer passes.
  *
  * *When to use*: to test a Summarizer of your own. Its text is verified by the workflow afterwards, so that the suite does not judge it.
  */
-export const summarizerContract = (functions: TestFunctions, variant: Variant<Summarizer>) =>
+export const summarizerContract = (functions: TestFunctions, variant: Variant<Summarizer>) => {
+  const written = ({ summarize }: Summarizer["Service"], request: SummaryRequest) =>
+    ending(variant, Effect.exit(summarize(request)))
   serviceContract(functions, Summarizer, variant, {
-    *"writes a text, or says why not"({ summarize }) {
-      const exit = yield* Effect.exit(summarize(yield* summaryRequest))
+    *"writes a text, or says why not"(service) {
+      const exit = yield* written(service, yield* summaryRequest)
       if (Exit.isSuccess(exit)) {
         assert.strictEqual(typeof exit.value.text, "string")
         return assert.ok(exit.value.text.trim().length > 0, "the text is blank")
       }
       return assert.ok(Option.getOrUndefined(Cause.findErrorOption(exit.cause)) instanceof SummarizerError)
     },
-    *"writes no more than it may, several times over"({ summarize }) {
+    *"writes no more than it may, several times over"(service) {
       const request = yield* summaryRequest
-      const written = yield* Effect.result(summarize(request))
-      if (written._tag === "Failure") return
-      const [tokens = 0] = yield* TokenCounter.use(({ count }) => count([text(written.success.text)])).pipe(
+      const exit = yield* written(service, request)
+      if (Exit.isFailure(exit)) return
+      const [tokens = 0] = yield* TokenCounter.use(({ count }) => count([text(exit.value.text)])).pipe(
         Effect.provide(TokenCounter.layerEstimate)
       )
       assert.ok(tokens <= 4 * request.budget, `${tokens} tokens for a budget of ${request.budget}`)
     },
-    *"changes nothing of its request"({ summarize }) {
+    *"says which calls it made"(service) {
+      const exit = yield* written(service, yield* summaryRequest)
+      const calls = Exit.isSuccess(exit) ? (exit.value.calls ?? []) : []
+      assert.ok(calls.every(isSummaryCall), JSON.stringify(calls))
+    },
+    *"changes nothing of its request"(service) {
       const request = yield* summaryRequest
       const before = described(request)
-      yield* Effect.ignore(summarize(request))
+      yield* written(service, request)
       assert.strictEqual(described(request), before)
     },
+    *"writes two at a time"(service) {
+      const requests = [yield* summaryRequest, yield* summaryRequest]
+      const exits = yield* Effect.forEach(requests, (request) => written(service, request), { concurrency: 2 })
+      assert.ok(!exits.some((exit) => Exit.hasDies(exit)))
+    },
     *"can be interrupted"({ summarize }) {
-      const fiber = yield* Effect.forkChild(summarize(yield* summaryRequest))
-      yield* Fiber.interrupt(fiber)
+      const fiber = yield* Effect.forkDetach(summarize(yield* summaryRequest))
+      yield* endingSoon(variant, Fiber.interrupt(fiber))
     }
   })
+}
 
 const event: HookEvent = { _tag: "BeforeAgent", prompt: "Hello" }
 
@@ -210,6 +253,12 @@ const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
   *"answers an event that nobody receives with nothing"({ fire, has }) {
     assert.strictEqual(has("BeforeAgent"), false)
     assert.deepStrictEqual(yield* fire(event), emptyOutcome)
+  },
+  *"sends an event to all subscribers, also of one name, while their scope is open"({ fire, has, subscribe }) {
+    let heard = 0
+    const hear = () => subscribe("twin", () => Effect.sync(() => void (heard += 1)))
+    yield* Effect.scoped(Effect.andThen(Effect.andThen(hear(), hear()), fire(event)))
+    assert.deepStrictEqual([heard, has("BeforeAgent")], [2, false])
   },
   *"sends each event to its subscribers, with its place, until their scope closes"({ fire, has, subscribe }) {
     const seen: Array<unknown> = []
@@ -243,10 +292,13 @@ const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
     let heard = 0
     yield* subscribe("fails", () => Effect.fail(new Error("no")))
     yield* subscribe("dies", () => Effect.die(new Error("no")))
+    yield* subscribe("throws", () => {
+      throw new Error("no")
+    })
     yield* subscribe("hears", () => Effect.sync(() => void (heard += 1)))
     const { failures } = yield* fire(event)
     assert.strictEqual(heard, 1)
-    assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails"])
+    assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails", "throws"])
   },
   *"gives an event only to hooks that are for it"({ add, fire, has }) {
     let heard = 0
@@ -270,6 +322,32 @@ const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
     yield* fire({ _tag: "BeforeTool", tool: "read_file", input: {} })
     assert.deepStrictEqual(seen, ["first", "later"])
   },
+  *"hands the changes of a hook in a sequence to the next"({ add, fire }) {
+    const seen: Array<unknown> = []
+    const hook = (name: string, priority: number, run: Hook["run"]): Hook => ({ name, priority, sequential: true, run })
+    yield* add([
+      hook("changes", 0, () => Effect.succeed({ hookSpecificOutput: { tool_input: { path: "b" } } })),
+      hook("sees", 1, (received) => Effect.sync(() => void seen.push(Object(received).input)))
+    ])
+    yield* fire({ _tag: "BeforeTool", tool: "read_file", input: { path: "a" } })
+    assert.deepStrictEqual(seen, [{ path: "b" }])
+  },
+  *"ends its hooks when it is interrupted, and when they are removed"(service) {
+    for (const isInterrupted of [true, false]) {
+      const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const scope = yield* Scope.make()
+      const work = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      const run = () => Effect.onInterrupt(work, () => Deferred.succeed(ended, undefined))
+      yield* Effect.provideService(service.add([{ name: "hangs", priority: 0, run }]), Scope.Scope, scope)
+      const firing = yield* Effect.forkChild(service.fire(event))
+      const started = yield* Clock.currentTimeMillis
+      yield* ending(service, Deferred.await(begun))
+      yield* isInterrupted ? Fiber.interrupt(firing) : Scope.close(scope, Exit.void)
+      yield* ending(service, Deferred.await(ended))
+      assert.strictEqual(yield* Clock.currentTimeMillis, started)
+      yield* Scope.close(scope, Exit.void)
+    }
+  },
   *"ends a hook at its time limit"(service) {
     yield* service.add([{ name: "hangs", priority: 0, timeout: "1 second", run: () => Effect.never }])
     const started = yield* Clock.currentTimeMillis
@@ -282,11 +360,17 @@ const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
     )
     assert.strictEqual((yield* Clock.currentTimeMillis) - started, 1_000)
   },
-  *"fires in the background too"(service) {
-    const heard = yield* Deferred.make<HookEvent>()
-    yield* service.subscribe("hears", (received) => Effect.asVoid(Deferred.succeed(heard, received)))
-    yield* service.fireAside(event)
-    assert.deepStrictEqual(yield* ending(service, Deferred.await(heard)), event)
+  *"fires in the background too, and waits for nobody"(service) {
+    const place = { session: "s1", cwd: "/work" }
+    const heard = yield* Deferred.make<unknown>()
+    yield* service.subscribe("hears", (received, { cwd, session }) =>
+      Effect.andThen(Deferred.succeed(heard, [received, { session, cwd }]), Effect.sleep("1 second"))
+    )
+    const started = yield* Clock.currentTimeMillis
+    yield* ending(service, service.fireAside(event, place))
+    assert.deepStrictEqual(yield* ending(service, Deferred.await(heard)), [event, place])
+    assert.strictEqual(yield* Clock.currentTimeMillis, started)
+    yield* TestClock.adjust("1 second")
   }
 }
 

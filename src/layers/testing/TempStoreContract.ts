@@ -99,15 +99,6 @@ const storing: StoreTests = {
     for (const [index, hash] of hashes.entries()) {
       assert.strictEqual(Bytes.decode(yield* store.get(hash)).text, names[index])
     }
-  },
-
-  *"reads at once what it offers to read at once"({ later, put }) {
-    const hash = yield* put(Bytes.encode("abc"))
-    if (later === undefined) return
-    const read = later(hash, 3)
-    if (read !== undefined) assert.strictEqual(Bytes.decode(read()).text, "abc")
-    assert.strictEqual(later(hash, 4), undefined)
-    assert.strictEqual(later(nowhere, 3), undefined)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Effect, FiberSet, Result, type Scope } from "effect"
+import { Effect, FiberSet, Result } from "effect"
 import type { Buffer } from "node:buffer"
 import { createServer, type IncomingMessage, request as httpRequest, type Server, type ServerResponse } from "node:http"
 import { connect, type Socket } from "node:net"
@@ -118,9 +118,7 @@ export interface BrowserProxy {
 }
 
 /** Starts a proxy, which ends with the scope. */
-export const start = Effect.fnUntraced(function* (
-  targets: Targets
-): Effect.fn.Return<BrowserProxy, BrowserFailure, Scope.Scope> {
+export const start = Effect.fnUntraced(function* (targets: Targets) {
   let reason = ""
   const run = yield* FiberSet.makeRuntimePromise<never, Result.Result<string, string>>()
   const checkTarget: CheckTarget = (url) =>

@@ -6,7 +6,7 @@ import type * as Playwright from "playwright-core"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
-import { Browser, BrowserFailure, type BrowserPage, type Snapshot, type Targets } from "../../services/tools/Browser.ts"
+import { Browser, BrowserFailure, type BrowserPage, type Targets } from "../../services/tools/Browser.ts"
 import * as BrowserProxy from "./BrowserProxy.ts"
 
 /** Drives an installed Chromium through playwright-core, behind a proxy that checks its connections. */
@@ -145,11 +145,7 @@ const session = Effect.fnUntraced(function* (targets: Targets) {
 })
 
 /** Runs work in the browser. Its failure names the connection that the proxy refused, if that is the cause. */
-const attempt = <A>(
-  { proxy }: Session,
-  what: string,
-  work: (signal: AbortSignal) => Promise<A>
-): Effect.Effect<A, BrowserFailure> =>
+const attempt = <A>({ proxy }: Session, what: string, work: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: work,
     catch: (error) => {
@@ -161,7 +157,7 @@ const attempt = <A>(
   })
 
 /** Runs an effect whose failure is not explained by connections that were refused before it. */
-const afresh = <A, E>({ proxy }: Session, work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const afresh = <A, E>({ proxy }: Session, work: Effect.Effect<A, E>) =>
   Effect.andThen(
     Effect.sync(() => proxy.takeReason()),
     work
@@ -170,7 +166,7 @@ const afresh = <A, E>({ proxy }: Session, work: Effect.Effect<A, E>): Effect.Eff
 const step = <A>(used: Session, what: string, work: (signal: AbortSignal) => Promise<A>) =>
   afresh(used, attempt(used, what, work))
 
-const snapshotOf = Effect.fnUntraced(function* (used: Session): Effect.fn.Return<Snapshot, BrowserFailure> {
+const snapshotOf = Effect.fnUntraced(function* (used: Session) {
   const { context } = used
   if (used.page.isClosed()) used.page = context.pages().at(-1) ?? (yield* Effect.promise(() => context.newPage()))
   const current = used.page
@@ -182,7 +178,7 @@ const snapshotOf = Effect.fnUntraced(function* (used: Session): Effect.fn.Return
   return { url: current.url(), title, outline }
 })
 
-const goTo = (used: Session, url: string): Effect.Effect<void, BrowserFailure> =>
+const goTo = (used: Session, url: string) =>
   isWeb(url)
     ? attempt(used, `${url} could not be opened`, (signal) =>
         used.page.goto(url, { waitUntil: "domcontentloaded", timeout: stepTimeoutMillis, signal })
@@ -202,7 +198,7 @@ const goTo = (used: Session, url: string): Effect.Effect<void, BrowserFailure> =
       )
     : Effect.fail(fail(`${url} is not opened: only addresses that begin with http:// or https://`))
 
-const element = ({ page }: Session, ref: string): Effect.Effect<Playwright.Locator, BrowserFailure> =>
+const element = ({ page }: Session, ref: string) =>
   /^(?:f\d+)?e\d+$/.test(ref)
     ? Effect.succeed(page.getByRef(ref))
     : Effect.fail(fail(`${ref} is not a reference; use one from the last snapshot, such as e12`))

@@ -2,7 +2,7 @@ import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result }
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
-import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../services/tools/Skills.ts"
+import { type ActiveSkill, type Skill, Skills } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** A folder that contains skills, one folder each. */
@@ -16,10 +16,7 @@ interface SkillFolder {
  * Returns the skill folders, in order of precedence: of two skills with one name the earlier counts. The user's folders come before
  * those of the workspace, as with agents, so a foreign folder cannot replace the user's skills.
  */
-export const skillFolders = (
-  workspace: string,
-  home: string
-): Effect.Effect<ReadonlyArray<SkillFolder>, never, Path.Path> =>
+export const skillFolders = (workspace: string, home: string) =>
   Effect.map(Path.Path, (path) => {
     const both = (base: string) => [
       path.resolve(base, ".palimpsest", "skills"),
@@ -142,7 +139,7 @@ const filesOf = Effect.fnUntraced(function* ({ fs, path }: SkillShelf, folder: s
   return { files: files.slice(0, maxListedFiles), hasMore: files.length > maxListedFiles }
 })
 
-const all = Effect.fn("Skills.all")(function* (shelf: SkillShelf): Effect.fn.Return<KnownSkills> {
+const all = Effect.fn("Skills.all")(function* (shelf: SkillShelf) {
   const { problems, skills } = yield* find(shelf)
   return {
     problems,

@@ -55,7 +55,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 const reasonOf = (error: unknown): string => reasons[codeOf(error)] ?? `cannot be read (${codeOf(error)})`
 
-const attempt = <A>(file: string, read: () => A): Effect.Effect<A, TranscriptError> =>
+const attempt = <A>(file: string, read: () => A) =>
   Effect.try({ try: read, catch: (error) => transcriptError(file, 0, reasonOf(error)) })
 
 interface Listed {
@@ -133,7 +133,7 @@ const forEachChunk = Effect.fnUntraced(function* <E>(
   { descriptor, file, pause }: Opened<E>,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   take: (chunk: Uint8Array, at: number) => void
-): Effect.fn.Return<void, TranscriptError | E> {
+) {
   for (let at = from; at < to;) {
     // The splitter keeps parts of a chunk, so each has a buffer of its own.
     const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - at))
@@ -145,11 +145,7 @@ const forEachChunk = Effect.fnUntraced(function* <E>(
   }
 })
 
-const readLines = Effect.fnUntraced(function* <E>(
-  opened: Opened<E>,
-  range: RecordRange,
-  visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError | E> {
+const readLines = Effect.fnUntraced(function* <E>(opened: Opened<E>, range: RecordRange, visit: Visit) {
   const splitter = new LineSplitter()
   let { from: end, line } = range
   let broken = 0
@@ -182,11 +178,7 @@ const readLines = Effect.fnUntraced(function* <E>(
 })
 
 /** Reads a text that has no records in pieces of whole lines. */
-const readText = Effect.fnUntraced(function* <E>(
-  opened: Opened<E>,
-  range: RecordRange,
-  visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError | E> {
+const readText = Effect.fnUntraced(function* <E>(opened: Opened<E>, range: RecordRange, visit: Visit) {
   let { from: end, line } = range
   let held: Array<Uint8Array> = []
   let size = 0
@@ -226,7 +218,7 @@ const readDocument = Effect.fnUntraced(function* (
   file: SessionFile,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   visit: Visit
-): Effect.fn.Return<RecordsRead, TranscriptError> {
+) {
   if (file.bytes > maxDocumentBytes) {
     return yield* transcriptError(file.path, 0, "the document is longer than 256 MiB")
   }
@@ -247,7 +239,7 @@ const recordsInFile = Effect.fnUntraced(function* <E = never>(
   range: RecordRange,
   visit: Visit,
   pause: Effect.Effect<void, E> = Effect.void
-): Effect.fn.Return<RecordsRead, TranscriptError | E> {
+) {
   if (file.path.endsWith(".json") && file.kind !== "text") return yield* readDocument(file, range, visit)
   return yield* Effect.acquireUseRelease(
     attempt(file.path, () => openSync(file.path, "r")),

@@ -1,4 +1,4 @@
-import { Effect, Equal, Queue, type Scope, Stream } from "effect"
+import { Effect, Equal, Queue, Stream } from "effect"
 import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
@@ -104,12 +104,7 @@ const isTurnFailure = ({ _tag }: ChatEvent): boolean =>
   _tag === "Error" || _tag === "InvalidStream" || _tag === "ContextWindowWillOverflow" || _tag === "HookStopped"
 
 const runLoop = Effect.fn("Agent.run")(
-  function* (
-    profile: Profile,
-    input: ReadonlyArray<Part>,
-    options: RunOptions,
-    emit: Emit
-  ): Effect.fn.Return<void, TurnError, Approval | Scope.Scope> {
+  function* (profile: Profile, input: ReadonlyArray<Part>, options: RunOptions, emit: Emit) {
     const { chat, loops, route } = profile
     const run = yield* begin(profile, input, options, emit)
     const { lasting } = options
@@ -158,7 +153,7 @@ const end = Effect.fnUntraced(function* ({ bounds, emit, first, profile: { chat 
   yield* emit(stopEvent(why))
 })
 
-const endIfStopped = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boolean> {
+const endIfStopped = Effect.fnUntraced(function* (run: AgentRun) {
   const isStopped = yield* run.bounds.isStopped
   if (isStopped) yield* end(run)
   return isStopped
@@ -168,11 +163,7 @@ const endIfStopped = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Retu
  * Runs the BeforeAgent hooks of a prompt and attaches what they add to the next message. Returns false if the run is over; its event has been
  * emitted.
  */
-const admit = Effect.fnUntraced(function* (
-  run: AgentRun,
-  prompt: string,
-  isAgain: boolean
-): Effect.fn.Return<boolean, TurnError> {
+const admit = Effect.fnUntraced(function* (run: AgentRun, prompt: string, isAgain: boolean) {
   const { bounds, emit, hooked, next } = run
   const { chat } = run.profile
   run.awaitsAfterAgent = true
@@ -193,7 +184,7 @@ const admit = Effect.fnUntraced(function* (
 })
 
 /** Runs one turn and what follows from it. Returns whether another turn follows. */
-const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boolean, TurnError, Approval> {
+const step = Effect.fnUntraced(function* (run: AgentRun) {
   const { emit, profile } = run
   const { chat, limits = {} } = profile
   const limit = exceededLimit(limits, run.used)
@@ -255,11 +246,11 @@ const prepareTurn = Effect.fnUntraced(function* ({ bounds, emit, next, profile: 
 })
 
 /** Returns the loop that the conversation shows before a turn. */
-const checkTurn = ({ bounds, profile: { chat, loops }, prompt }: AgentRun): Effect.Effect<Loop | undefined> =>
+const checkTurn = ({ bounds, profile: { chat, loops }, prompt }: AgentRun) =>
   loops === undefined ? Effect.undefined : bounds.unlessStopped(loops.turn(recentContents(chat), prompt))
 
 /** Reports a loop. Returns whether the run continues: the second loop ends it. */
-const reportLoop = (run: AgentRun, { detail, kind }: Loop): Effect.Effect<boolean> =>
+const reportLoop = (run: AgentRun, { detail, kind }: Loop) =>
   Effect.suspend(() => {
     run.loops += 1
     const halted = run.loops > 1
@@ -270,7 +261,7 @@ const reportLoop = (run: AgentRun, { detail, kind }: Loop): Effect.Effect<boolea
  * Tells the model that it is repeating itself. The message it answered stays in the conversation. Returns whether the
  * run continues.
  */
-const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop): Effect.fn.Return<boolean, TurnError> {
+const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop) {
   if (!(yield* reportLoop(run, loop))) return false
   const { chat } = run.profile
   if (!isSilent(run.next.message)) yield* append(chat, yield* keptOf(chat, run.next))
@@ -279,14 +270,14 @@ const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop): Effec
 })
 
 /** Fires AfterAgent for a run that ends without the model being done: cancelled, failed or at a limit. */
-const closeAgent = (run: AgentRun): Effect.Effect<void> =>
+const closeAgent = (run: AgentRun) =>
   Effect.suspend(() => {
     if (!run.awaitsAfterAgent) return Effect.void
     return run.hooked.fireAside({ _tag: "AfterAgent", prompt: run.prompt, answer: "", isAgain: run.continued > 0 })
   })
 
 /** Runs the AfterAgent hooks when the model is done. Returns whether they continue the run. */
-const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boolean, TurnError> {
+const finish = Effect.fnUntraced(function* (run: AgentRun) {
   const { bounds, emit, hooked, profile } = run
   if (run.author !== undefined) return false
   run.awaitsAfterAgent = false
@@ -317,7 +308,7 @@ const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boo
 const clearConversation = Effect.fnUntraced(function* (
   { hooked, profile: { onClear } }: AgentRun,
   next: string | undefined
-): Effect.fn.Return<void> {
+) {
   yield* hooked.say(
     onClear === undefined
       ? "a hook asked to clear the conversation, which is not possible here"
@@ -327,10 +318,7 @@ const clearConversation = Effect.fnUntraced(function* (
 })
 
 /** Answers the calls that an earlier run left open. Returns whether a turn follows. */
-const takeUp = Effect.fnUntraced(function* (
-  run: AgentRun,
-  calls: ReadonlyArray<PendingCall>
-): Effect.fn.Return<boolean, TurnError, Approval> {
+const takeUp = Effect.fnUntraced(function* (run: AgentRun, calls: ReadonlyArray<PendingCall>) {
   const { lasting, profile } = run
   const earlier = lasting === undefined ? [] : yield* lasting.earlier(calls, profile.tools)
   const answers = yield* answerCalls(run, calls, undefined, earlier)

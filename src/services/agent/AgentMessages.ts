@@ -143,7 +143,7 @@ interface Parent extends ChildrenOptions {
   registry: Registry
 }
 
-const modify = <A>(parent: Parent, change: RegistryChange<A>): Effect.Effect<A> =>
+const modify = <A>(parent: Parent, change: RegistryChange<A>) =>
   Effect.sync(() => {
     const [made, next] = change(parent.registry)
     parent.registry = next
@@ -151,25 +151,25 @@ const modify = <A>(parent: Parent, change: RegistryChange<A>): Effect.Effect<A> 
     return made
   })
 
-const update = (parent: Parent, change: (before: Registry) => Registry): Effect.Effect<void> =>
+const update = (parent: Parent, change: (before: Registry) => Registry) =>
   modify(parent, (before) => [undefined, change(before)])
 
-const updateChild = (parent: Parent, id: string, change: (child: Child) => Child): Effect.Effect<void> =>
+const updateChild = (parent: Parent, id: string, change: (child: Child) => Child) =>
   update(parent, (before) => withChild(before, id, change))
 
 /**
  * Opens the latch if no agent owes a message. Runs after each end, so that a waiting caller finds the message about
  * it.
  */
-const openIfQuiet = (parent: Parent): Effect.Effect<void> =>
+const openIfQuiet = (parent: Parent) =>
   Effect.sync(() => {
     if (!isBusy(parent.registry)) parent.quiet.openUnsafe()
   })
 
-const note = (parent: Parent, id: string, voice: AgentHistory.Voice, text: string): Effect.Effect<void> =>
+const note = (parent: Parent, id: string, voice: AgentHistory.Voice, text: string) =>
   updateChild(parent, id, (child) => ({ ...child, history: AgentHistory.add(child.history, voice, text) }))
 
-const find = (parent: Parent, id: string): Effect.Effect<Child, ToolFailure> =>
+const find = (parent: Parent, id: string) =>
   Effect.suspend(() => {
     const { children } = parent.registry
     const child = children.get(id.trim())
@@ -201,7 +201,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
   name: string,
   task: string,
   context: AgentContextMode | undefined
-): Effect.fn.Return<string, ToolFailure> {
+) {
   const { agents, bounds } = parent
   const agent = agents.find((candidate) => candidate.name === name.trim())
   if (agent === undefined) {
@@ -259,7 +259,7 @@ const taskOf = (parent: Parent, { id, task }: Child): Task => {
   }
 }
 
-const forget = (parent: Parent, { id, scope }: Child): Effect.Effect<void> =>
+const forget = (parent: Parent, { id, scope }: Child) =>
   update(parent, (before) => withoutChild(before, id)).pipe(
     Effect.andThen(openIfQuiet(parent)),
     Effect.andThen(Scope.close(scope, Exit.void))
@@ -288,11 +288,10 @@ const reportEnd = Effect.fnUntraced(function* (
   yield* Effect.forEach(expendable(parent.registry), (child) => forget(parent, child), { discard: true })
 })
 
-const setEnd = (parent: Parent, id: string, status: ChildStatus): Effect.Effect<void> =>
+const setEnd = (parent: Parent, id: string, status: ChildStatus) =>
   update(parent, (before) => withEnd(before, id, status))
 
-const endExchange = (parent: Parent, id: string): Effect.Effect<void> =>
-  updateChild(parent, id, (child) => ({ ...child, exchange: 0 }))
+const endExchange = (parent: Parent, id: string) => updateChild(parent, id, (child) => ({ ...child, exchange: 0 }))
 
 type ReplyExit = Exit.Exit<string, AgentFailure>
 
@@ -308,7 +307,7 @@ interface PendingReply {
 }
 
 /** Returns the reply if it has arrived. Otherwise it arrives later as a message. */
-const leave = ({ state }: PendingReply): Effect.Effect<ReplyExit | undefined> =>
+const leave = ({ state }: PendingReply) =>
   Ref.modify(state, (now): [ReplyExit | undefined, Reply] =>
     typeof now === "string" ? [undefined, "left"] : [now.exit, now]
   )

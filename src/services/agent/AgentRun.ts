@@ -4,7 +4,7 @@ import type { Part } from "../../domain/content/Content.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
 import type { Chat } from "../chat/Chat.ts"
 import * as Hooked from "../hooks/Hooked.ts"
-import type { HookPlace, HookSystem } from "../hooks/HookSystem.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { OutgoingMessage } from "./AgentConversation.ts"
@@ -156,7 +156,7 @@ export const begin = Effect.fnUntraced(function* (
 })
 
 /** The session and folder that hooks receive. Looked up only if there are hooks. */
-const placeOf = Effect.fnUntraced(function* ({ chat, hooks }: Profile): Effect.fn.Return<HookPlace> {
+const placeOf = Effect.fnUntraced(function* ({ chat, hooks }: Profile) {
   if (hooks === undefined) return {}
   const { started } = yield* chat.session
   return { session: started?.session, cwd: (yield* chat.settings).cwd ?? started?.cwd }

@@ -3,7 +3,6 @@ import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
 import { errorResponse, truncateDisplay, truncateMessage } from "../../domain/tools/ToolResult.ts"
 import type { TurnError } from "../chat/Turn.ts"
-import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
@@ -58,7 +57,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   answers: Array<CallAnswer | undefined>,
   options: Omit<ToolRunOptions, "gate" | "waited">,
   ended: LastingCalls["ended"]
-): Effect.fn.Return<void, never, Approval> {
+) {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
   /** Why a hook stopped the run. Calls that have not begun do not begin. */
@@ -128,7 +127,7 @@ export const answerCalls = Effect.fnUntraced(function* (
   calls: ReadonlyArray<PendingCall>,
   selected: ReadonlyArray<string> | undefined,
   earlier: ReadonlyArray<CallAnswer | undefined> = []
-): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError, Approval> {
+) {
   const { name, summarize } = profile
   const tools = selected === undefined ? profile.tools : profile.tools.filter((tool) => selected.includes(tool.name))
   const answered: Array<CallAnswer | undefined> = calls.map((_, index) => earlier[index])

@@ -69,10 +69,7 @@ const stopped = (why: string, result: CallAnswer["result"]): CallAnswer => ({
 })
 
 /** Runs the BeforeTool hooks of a valid call. Returns the answer if they do not let it run. */
-export const before = Effect.fnUntraced(function* (
-  hooked: Hooked,
-  { args, instead, tool }: HookedToolCall
-): Effect.fn.Return<BeforeCall | { readonly answer: CallAnswer }> {
+export const before = Effect.fnUntraced(function* (hooked: Hooked, { args, instead, tool }: HookedToolCall) {
   if (!hooked.has("BeforeTool")) return { args, note: undefined, asks: false }
   const outcome = yield* hooked.fire({ _tag: "BeforeTool", tool, input: inputOf(args), ...replacedTool(instead) })
   if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, undefined) }
@@ -121,11 +118,7 @@ export const afterEvent = (
 })
 
 /** Runs the AfterTool hooks of a finished call and applies their changes to its answer. */
-export const after = Effect.fnUntraced(function* (
-  hooked: Hooked,
-  call: HookedToolCall,
-  answer: CallAnswer
-): Effect.fn.Return<{ readonly answer: CallAnswer; readonly tail?: FollowUpCall | undefined }> {
+export const after = Effect.fnUntraced(function* (hooked: Hooked, call: HookedToolCall, answer: CallAnswer) {
   const { result } = answer
   const outcome = yield* hooked.fire(afterEvent(call, answer))
   if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, result) }

@@ -32,11 +32,7 @@ export const dateOf = (at: number): string => new Date(at).toISOString().slice(0
 
 const failure = (message: string) => new AgentFailure({ message })
 
-const templated = (
-  definition: LocalAgent,
-  template: string,
-  inputs: Readonly<Record<string, unknown>>
-): Effect.Effect<string, AgentFailure> => {
+const templated = (definition: LocalAgent, template: string, inputs: Readonly<Record<string, unknown>>) => {
   const result = fillTemplate(template, inputs)
   return Result.isSuccess(result)
     ? Effect.succeed(result.success)
@@ -48,10 +44,7 @@ const templated = (
 }
 
 /** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
-const inputsFor = Effect.fnUntraced(function* (
-  definition: LocalAgent,
-  task: Task
-): Effect.fn.Return<Readonly<Record<string, unknown>>, AgentFailure> {
+const inputsFor = Effect.fnUntraced(function* (definition: LocalAgent, task: Task) {
   const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
   if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
   return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(
@@ -86,10 +79,7 @@ const maxListedEntries = 200
 const unlisted: ReadonlySet<string> = new Set([".git", "node_modules", ".DS_Store"])
 
 /** The first message of an agent: the date, the folder and its entries. */
-export const surroundings = Effect.fnUntraced(function* (
-  cwd: string | undefined,
-  at: number
-): Effect.fn.Return<string, never, FileSystem.FileSystem | Path.Path> {
+export const surroundings = Effect.fnUntraced(function* (cwd: string | undefined, at: number) {
   const day = `Today is ${dateOf(at)} (UTC).`
   if (cwd === undefined) return day
   const fs = yield* FileSystem.FileSystem

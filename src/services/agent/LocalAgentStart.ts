@@ -187,7 +187,7 @@ const checkModel = Effect.fnUntraced(function* (
   { model, name }: LocalAgent,
   { models }: ChatSettings,
   { activity }: Task
-): Effect.fn.Return<void, AgentFailure, Model> {
+) {
   const standing = yield* ModelWindows.availability(model, models)
   if (standing._tag === "Missing") {
     return yield* failure(`the agent ${name} cannot start: ${standing.text}; its definition names it`)
@@ -228,7 +228,7 @@ const toolsFor = Effect.fnUntraced(function* (
   parent: ParentAgent,
   nested: NestedAgents,
   { activity }: Task
-): Effect.fn.Return<ReadonlyArray<Tool>, AgentFailure, Scope.Scope> {
+) {
   const ours = own === undefined ? [] : yield* own.open
   const { mcpServers } = definition
   const hasServers = Object.keys(mcpServers).length > 0
@@ -258,10 +258,7 @@ interface Inherited {
 const isolated = (note?: string): Inherited => ({ messages: [], sources: [], note })
 
 /** The part of the parent's conversation that a task passes on. */
-const inheritedBy = Effect.fnUntraced(function* (
-  { fork }: ParentAgent,
-  { context }: Task
-): Effect.fn.Return<Inherited> {
+const inheritedBy = Effect.fnUntraced(function* ({ fork }: ParentAgent, { context }: Task) {
   if (context !== "fork") return isolated()
   if (fork === undefined) return isolated("It began with its task alone: nothing is copied here.")
   const { chat, maxTokens, session } = fork
@@ -306,7 +303,7 @@ export const begin = Effect.fnUntraced(function* (
   parent: ParentAgent,
   nested: NestedAgents,
   task: Task
-): Effect.fn.Return<StartedAgent, AgentFailure, Runtime | Scope.Scope> {
+) {
   const started = yield* Clock.currentTimeMillis
   const about = yield* parent.settings
   const model = definition.model === "inherit" ? about.model : definition.model

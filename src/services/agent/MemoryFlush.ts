@@ -1,11 +1,5 @@
 import { Clock, Effect, Stream } from "effect"
-import {
-  type FlushFacts,
-  isFlushDue,
-  isSilentAnswer,
-  maxFlushFailures,
-  silentAnswer
-} from "../../domain/agent/FlushTrigger.ts"
+import { isFlushDue, isSilentAnswer, maxFlushFailures, silentAnswer } from "../../domain/agent/FlushTrigger.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isText, type Part } from "../../domain/content/Content.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
@@ -112,11 +106,7 @@ const flushIfDue = Effect.fn("MemoryFlush.flushIfDue")(function* (state: FlushSt
 })
 
 /** Undefined: the size of the next request is unknown, so no flush is decided. */
-const factsOf = (
-  chat: Chat["Service"],
-  { attached, message }: TurnAhead,
-  logBytes: number
-): Effect.Effect<FlushFacts | undefined> =>
+const factsOf = (chat: Chat["Service"], { attached, message }: TurnAhead, logBytes: number) =>
   Effect.map(
     Effect.orElseSucceed(chat.usage, () => undefined),
     (usage) => {

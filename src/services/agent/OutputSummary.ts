@@ -70,9 +70,7 @@ interface OutputQuestion {
   readonly redactSecrets?: boolean | undefined
 }
 
-const tokensOf = Effect.fnUntraced(function* (
-  words: string
-): Effect.fn.Return<number | undefined, never, TokenCounter> {
+const tokensOf = Effect.fnUntraced(function* (words: string) {
   if (words.length > maxCountedChars) return Number.POSITIVE_INFINITY
   const counter = yield* TokenCounter
   return yield* counter.count([text(words)]).pipe(
@@ -89,10 +87,7 @@ const bounded = (output: string): string => {
 }
 
 /** Cuts a summary to its budget and marks the cut. */
-const cutToBudget = Effect.fnUntraced(function* (
-  summary: string,
-  budget: number
-): Effect.fn.Return<string | undefined, never, TokenCounter> {
+const cutToBudget = Effect.fnUntraced(function* (summary: string, budget: number) {
   let shown = `${note}\n${summary}`
   for (let length = summary.length; length > 0;) {
     const tokens = yield* tokensOf(shown)
@@ -116,7 +111,7 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
   redactSecrets = true,
   text: output,
   tool
-}: OutputQuestion): Effect.fn.Return<string | undefined, never, Model | TokenCounter> {
+}: OutputQuestion) {
   if (budget === undefined || budget <= 0 || output === "") return undefined
   const tokens = yield* tokensOf(output)
   if (tokens === undefined || tokens <= budget) return undefined

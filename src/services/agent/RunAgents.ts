@@ -138,7 +138,7 @@ const runTask = (
   { agent, context, task }: Assignment,
   label: string,
   { activity, waiting }: Tool.CallContext
-): Effect.Effect<TaskEnd> => {
+) => {
   const runner = agents.find(({ name }) => name === agent.trim())?.runner
   if (runner === undefined) {
     const names = agents.map(({ name }) => name).join(", ")
@@ -162,7 +162,7 @@ const inParallel = Effect.fnUntraced(function* (
   options: RunAgentsOptions,
   list: ReadonlyArray<Assignment>,
   context: Tool.CallContext
-): Effect.fn.Return<ReadonlyArray<TaskEnd>> {
+) {
   const ended = yield* Ref.make(0)
   return yield* Effect.forEach(
     list,
@@ -181,7 +181,7 @@ const inChain = Effect.fnUntraced(function* (
   options: RunAgentsOptions,
   list: ReadonlyArray<Assignment>,
   context: Tool.CallContext
-): Effect.fn.Return<ReadonlyArray<TaskEnd>> {
+) {
   const ends: Array<TaskEnd> = []
   let previous = ""
   for (const [index, one] of list.entries()) {

@@ -40,7 +40,7 @@ const stopwatch = (started: number) => {
   let depth = 0
   return {
     elapsed: (now: number): number => now - started - waited - (depth === 0 ? 0 : now - since),
-    waiting: <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    waiting: <A, E, R>(work: Effect.Effect<A, E, R>) =>
       Effect.acquireUseRelease(
         Effect.map(Clock.currentTimeMillis, (now) => {
           if (depth === 0) since = now

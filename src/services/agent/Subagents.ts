@@ -19,7 +19,6 @@ import {
   type AgentResult,
   type AgentRunner,
   type ExternalRunner,
-  type Running,
   type Task
 } from "./AgentRunner.ts"
 import * as AgentSlots from "./AgentSlots.ts"
@@ -321,7 +320,7 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   { start }: AgentRunner,
   depth: number,
   task: Task
-): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+) {
   const { depth: maxDepth } = host.bounds
   if (depth > maxDepth) {
     return yield* new AgentFailure({
@@ -345,10 +344,7 @@ const startBounded = Effect.fn("Subagents.start")(function* (
 const advice = "wait until one ends, or do this yourself"
 
 /** Counts an agent among those that run, until the scope closes. Fails when no more may run. */
-const count = Effect.fnUntraced(function* (
-  { atWork, bounds, slots }: Host,
-  parent: ParentAgent
-): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
+const count = Effect.fnUntraced(function* ({ atWork, bounds, slots }: Host, parent: ParentAgent) {
   const { children, running } = bounds
   if (!(yield* slots.take(running))) {
     return yield* new AgentFailure({

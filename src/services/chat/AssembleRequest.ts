@@ -15,7 +15,7 @@ import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import type { Assembled, StrategySession } from "../compression/strategies/StrategyRunner.ts"
+import type { Assembled } from "../compression/strategies/StrategyRunner.ts"
 import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
@@ -28,10 +28,7 @@ import { pendingItems, type PendingMessage, type PendingPart, requestSize } from
 /**
  * The session of the chat's strategy. It opens on first use, and is replaced when the settings name another strategy.
  */
-const strategySession = Effect.fnUntraced(function* (
-  chat: ChatState,
-  { strategy }: RequestContext
-): Effect.fn.Return<StrategySession, never, Compression> {
+const strategySession = Effect.fnUntraced(function* (chat: ChatState, { strategy }: RequestContext) {
   const present = chat.strategy
   if (present?.name === strategy.name) return present.session
   yield* closeStrategy(chat)

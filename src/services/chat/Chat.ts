@@ -2,7 +2,6 @@ import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Semaphore, Stream } f
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import {
@@ -27,7 +26,6 @@ import { Model, unavailableModel } from "../model/Model.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
-import { readingLater } from "../session/OpenedSession.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
@@ -36,7 +34,7 @@ import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendMessage, pin } from "./AppendMessages.ts"
 import { closeStrategy } from "./AssembleRequest.ts"
 import { branch, type BranchOptions, type BranchOutcome, label, type UnknownEntry } from "./Branch.ts"
-import type { ChatSettings } from "./ChatSettings.ts"
+import { type ChatSettings, settingsProblem } from "./ChatSettings.ts"
 import { type ChatOptions, type ChatState, makeState } from "./ChatState.ts"
 import { type ChatBusy, commit, exclusively, readWhole } from "./Commit.ts"
 import { compress, type CompressOptions, compressRequest } from "./Compress.ts"
@@ -152,9 +150,11 @@ export class Chat extends Context.Service<
       drafts: ReadonlyArray<IncomingMessage>
     ) => Effect.Effect<ReadonlyArray<Entry>, ChatBusy | TokenCountError | SessionStoreError>
     /** Returns the plan of a compression without carrying it out. */
-    readonly plan: (options?: CompressOptions) => Effect.Effect<Decision, SessionStoreError | TokenCountError>
+    readonly plan: (
+      options?: CompressOptions
+    ) => Effect.Effect<Decision, InvalidOption | SessionStoreError | TokenCountError>
     /**
-     * Compresses the conversation once.
+     * Compresses the conversation once. Fails with a policy that has an unknown strategy, or a number out of its range.
      *
      * *Details*: only an outcome with a patch changes the conversation. Failures of the model or of counting are
      * outcomes, not errors. If the effect is interrupted, the compression has either happened completely or not at
@@ -162,7 +162,7 @@ export class Chat extends Context.Service<
      */
     readonly compress: (
       options?: CompressOptions
-    ) => Effect.Effect<Outcome, ChatBusy | PlanRefused | SessionStoreError | TokenCountError>
+    ) => Effect.Effect<Outcome, ChatBusy | InvalidOption | PlanRefused | SessionStoreError | TokenCountError>
     /** Undoes the last compression. Returns false when there is none. */
     readonly undo: Effect.Effect<boolean, ChatBusy | SessionStoreError>
     /** Redoes the compression that was undone last. Returns false when there is none. */
@@ -223,7 +223,7 @@ export class Chat extends Context.Service<
       Effect.provideService(effect, SpanConversation, started?.session)
     const run = <A, E>(effect: Effect.Effect<A, E, ChatServices>) => Effect.provideContext(spans(effect), context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(readingLater(change))))
+      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(change)))
 
     return {
       session: Ref.get(chat.session),
@@ -251,8 +251,9 @@ export class Chat extends Context.Service<
           "adding a message",
           Effect.forEach(drafts, (draft) => appendMessage(chat, draft))
         ),
-      plan: (options = {}) => run(readingLater(plan(chat, options))),
-      compress: (options = {}) => alone("a compression", compress(chat, options)),
+      plan: (options = {}) => run(Effect.andThen(checkSettings(options), plan(chat, options))),
+      compress: (options = {}) =>
+        alone("a compression", Effect.andThen(checkSettings(options), compress(chat, options))),
       undo: alone("an undo", commitIf(chat, "Undone", canUndo)),
       redo: alone("a redo", commitIf(chat, "Redone", canRedo)),
       tree: Effect.map(readWhole(chat), sessionTree),
@@ -263,11 +264,10 @@ export class Chat extends Context.Service<
       running: yield* Semaphore.make(1),
       blobs: Context.get(context, TempStore),
       pin: (words) => alone("a pin", pin(chat, words)),
-      recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),
+      recall: (handle, selection = {}) => recallText(chat, handle, selection),
       search: (request) =>
         readWhole(chat).pipe(
           Effect.flatMap(({ conversation }) => searchHidden(conversation, request)),
-          readingLater,
           Effect.withSpan("Chat.search")
         )
     }
@@ -297,7 +297,7 @@ export const reconfigure = (chat: Pick<Chat["Service"], "configure">, change: Pa
 /** The services that a chat needs. */
 export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter
 
-const settingsOf = (chat: ChatState): Effect.Effect<ChatSettings> =>
+const settingsOf = (chat: ChatState) =>
   Effect.map(Effect.all([Ref.get(chat.session), Ref.get(chat.settings)]), ([session, settings]) => ({
     ...settings,
     model: askedModel(session, settings)
@@ -316,14 +316,16 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
   }
 })
 
-const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {
-  const problem =
-    tokensProblem("window", changes.window, 1) ??
-    shareProblem("threshold", changes.threshold) ??
-    policyProblem(changes.policy ?? {})
+/** Fails with settings that no conversation can have: a number out of its range, or an unknown strategy. */
+export const checkSettings = Effect.fnUntraced(function* (settings: Partial<ChatSettings>) {
+  const problem = settingsProblem(settings)
   if (problem !== undefined) return yield* new InvalidOption({ message: problem })
-  const { strategy } = changes.policy ?? {}
+  const { strategy } = settings.policy ?? {}
   if (strategy !== undefined) yield* (yield* Compression).runner(strategy)
+})
+
+const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {
+  yield* checkSettings(changes)
   const before = yield* Ref.get(chat.settings)
   const { model } = changes
   if (

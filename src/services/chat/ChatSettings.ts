@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { type Policy, policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
 import type { ModelPrice } from "../../domain/tokens/Prices.ts"
@@ -92,6 +92,23 @@ export interface ChatSettings {
 export const defaultTurnRetries: TurnRetries = {
   call: { attempts: 10, initialDelayMillis: 5_000, maxDelayMillis: 30_000, maxServerDelayMillis: 300_000 },
   answer: { attempts: 4, initialDelayMillis: 1_000, maxDelayMillis: 8_000 }
+}
+
+/** Says what is wrong with the first of these settings whose value no conversation can have; undefined: nothing. */
+export const settingsProblem = (settings: Partial<ChatSettings>): string | undefined => {
+  const problems = [
+    tokensProblem("window", settings.window, 1),
+    shareProblem("threshold", settings.threshold),
+    tokensProblem("reserve", settings.reserve),
+    shareProblem("prepareAt", settings.prepareAt),
+    shareProblem("overflowFactor", settings.overflowFactor),
+    ...Object.entries(settings.models ?? {}).flatMap(([name, { threshold, window }]) => [
+      tokensProblem(`the window of ${name}`, window, 1),
+      shareProblem(`the threshold of ${name}`, threshold)
+    ]),
+    policyProblem(settings.policy ?? {})
+  ]
+  return problems.find((problem) => problem !== undefined)
 }
 
 /** The settings of conversations that are opened without any. */

@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
+import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
 import { emptySession, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -8,7 +9,7 @@ import { allOrNothing, sessionIdOf, SessionStore, type SessionStoreError } from 
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { Chat } from "./Chat.ts"
+import { Chat, checkSettings } from "./Chat.ts"
 import { ChatDefaults } from "./ChatSettings.ts"
 
 /**
@@ -20,9 +21,9 @@ export class Chats extends Context.Service<
   {
     /**
      * Opens the conversation of this key for as long as the scope is open. Any text is a key. One of 1 to 64 letters, digits, hyphens or underscores is the
-     * id of the session; another one has an id made of it.
+     * id of the session; another one has an id made of it. Fails with `InvalidOption` if the settings have a value that no conversation can have.
      */
-    readonly open: (key: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
+    readonly open: (key: string) => Effect.Effect<Chat["Service"], InvalidOption | SessionStoreError, Scope.Scope>
   }
 >()("palimpsest/services/chat/Chats") {
   /** Conversations in the `SessionStore`, with the settings of `ChatDefaults`. */
@@ -43,7 +44,8 @@ export class Chats extends Context.Service<
 
       const chats = yield* RcMap.make({
         lookup: (id: string) =>
-          store.open(id).pipe(
+          checkSettings(settings).pipe(
+            Effect.andThen(store.open(id)),
             Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id)),
             Effect.tap((opened) =>
               "torn" in opened && opened.torn > 0

@@ -50,7 +50,7 @@ export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void
   )
 }
 
-const replace = (chat: ChatState, session: Session): Effect.Effect<Session> =>
+const replace = (chat: ChatState, session: Session) =>
   Effect.andThen(
     Ref.set(chat.session, session),
     Effect.sync(() => {
@@ -61,7 +61,7 @@ const replace = (chat: ChatState, session: Session): Effect.Effect<Session> =>
   )
 
 /** Continues with the log as it is, where what was acknowledged is gone from it. The change that found it fails; the next one is made to what is there. */
-const reread = (chat: ChatState): Effect.Effect<void> =>
+const reread = (chat: ChatState) =>
   chat.log.whole === undefined
     ? Effect.void
     : chat.log.whole.pipe(

@@ -22,15 +22,10 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, postCompress, type PreCompressRequest, triggerOf } from "../compression/PreCompress.ts"
-import {
-  type CompressionResult,
-  type CompressRequest,
-  type PlanRefused
-} from "../compression/strategies/CompressRequest.ts"
+import { type CompressionResult, type CompressRequest } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { givenUpText, unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
@@ -163,19 +158,30 @@ const compressWith = Effect.fnUntraced(function* (
       return hooks.fireAside(postCompress(trigger, cancelled.outcome, promptId))
     })
   )
-  const { outcome: made } = counted
-  const patch = patchOf(made)
-  const unlessCancelled = <E>(work: Effect.Effect<unknown, E>): Effect.Effect<unknown, E> =>
+  const unlessCancelled = <E>(work: Effect.Effect<unknown, E>) =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
-  if (patch !== undefined) yield* unlessCancelled(refreshEnvironment(chat))
-  if (patch !== undefined && turn?.mustFit !== true) yield* appendAfterCompression(chat)
-  const { scale: scaleAfter = 1, tokens: requestAfter } = yield* requestSize(chat, false)
-  const outcome = inModelTokens(counted, requestAfter, patch === undefined ? scale : scaleAfter)
+  const outcome = yield* settled(chat, counted, turn?.mustFit !== true, unlessCancelled)
   if (conversation.view === undefined || (!chat.awaitsPostCompress && outcome._tag === "Cancelled")) return outcome
   chat.awaitsPostCompress = false
   const ended = postCompress(trigger, outcome, promptId)
   yield* outcome._tag === "Cancelled" ? hooks.fireAside(ended) : unlessCancelled(hooks.fire(ended))
   return outcome
+})
+
+/** Appends what follows a compression, if it changed the conversation, and returns its outcome in the model's tokens. */
+const settled = Effect.fnUntraced(function* (
+  chat: ChatState,
+  counted: Counted,
+  hasRoom: boolean,
+  unlessCancelled: <E>(work: Effect.Effect<unknown, E>) => Effect.Effect<unknown, E>
+) {
+  const patch = patchOf(counted.outcome)
+  if (patch !== undefined) {
+    yield* unlessCancelled(refreshEnvironment(chat))
+    if (hasRoom) yield* appendAfterCompression(chat)
+  }
+  const { scale = 1, tokens } = yield* requestSize(chat, false)
+  return inModelTokens(counted, tokens, patch === undefined ? counted.scale : scale)
 })
 
 /** The result of a compression. `isPrepared`: it was prepared earlier, and its calls are already in the log. */
@@ -213,7 +219,7 @@ interface Attempt {
 const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   { hooks, maxTokens, options, policy, promptId, scale, strategy, turn }: Attempt
-): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+) {
   const { forced = true, plan } = options
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false

@@ -129,7 +129,7 @@ const report = (
   outcome: Outcome,
   counts: { readonly before: TokenCount; readonly after: TokenCount; readonly limit: number },
   emit: Emit
-): Effect.Effect<unknown> => {
+) => {
   if (outcome._tag !== "Noop")
     return emit({ ...compressedEvent(outcome, counts.limit), ...counts, limit: TokenCount.make(counts.limit) })
   if (outcome.reason !== "vetoed by a hook") return Effect.void

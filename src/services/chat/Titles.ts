@@ -55,10 +55,7 @@ export const cleanTitle = (answer: string): string | undefined => {
 }
 
 /** Asks the small model for a title. Undefined where it gives none in time. */
-const titleOf = Effect.fn("Titles.titleOf")(function* (
-  all: ReadonlyArray<Entry>,
-  family: string
-): Effect.fn.Return<string | undefined, never, Model> {
+const titleOf = Effect.fn("Titles.titleOf")(function* (all: ReadonlyArray<Entry>, family: string) {
   const content = excerptOf(all)
   if (content === undefined) return undefined
   const { model: name, ...generation } = modelFor("title", family)

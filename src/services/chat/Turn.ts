@@ -149,7 +149,7 @@ interface EnvironmentNews {
   readonly told?: string
 }
 
-const environmentNews = Effect.fnUntraced(function* (chat: ChatState): Effect.fn.Return<EnvironmentNews> {
+const environmentNews = Effect.fnUntraced(function* (chat: ChatState) {
   const { environment: now } = yield* Ref.get(chat.settings)
   const { environment: known } = yield* Ref.get(chat.session)
   if (now === undefined || now === known?.told) return { known, attached: [] }

@@ -18,24 +18,19 @@ import { bounded, Summarizer } from "./summary/Summarizer.ts"
 /** The compression workflow over all strategies, loaded when the layer of `Compression` is built. */
 
 /** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
-const finding =
-  (all: ReadonlyArray<StrategyRunner>) =>
-  (name: string): Effect.Effect<StrategyRunner, InvalidOption> => {
-    const runner = all.find(({ strategy }) => strategy.name === name)
-    const names = all.map(({ strategy }) => strategy.name)
-    return runner === undefined
-      ? Effect.fail(new InvalidOption({ message: `no strategy is called ${name}; expected ${names.join(" or ")}` }))
-      : Effect.succeed(runner)
-  }
+const finding = (all: ReadonlyArray<StrategyRunner>) => (name: string) => {
+  const runner = all.find(({ strategy }) => strategy.name === name)
+  const names = all.map(({ strategy }) => strategy.name)
+  return runner === undefined
+    ? Effect.fail(new InvalidOption({ message: `no strategy is called ${name}; expected ${names.join(" or ")}` }))
+    : Effect.succeed(runner)
+}
 
 /** Where the hooks of a compression run. */
 const placeOf = ({ cwd }: CompressRequest) => Effect.map(SpanConversation, (session) => ({ cwd, session }))
 
 /** Adds the decision of hooks to the request. Hooks are asked once, and only count for a strategy that heeds them. */
-const withHookDecision = Effect.fnUntraced(function* (
-  runner: StrategyRunner,
-  request: CompressRequest
-): Effect.fn.Return<CompressRequest, never, HookSystem> {
+const withHookDecision = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest) {
   const hooks = yield* HookSystem
   const { policy } = request
   const place = yield* placeOf(request)
@@ -50,10 +45,7 @@ const withHookDecision = Effect.fnUntraced(function* (
 })
 
 /** Fires PostCompress however the work ends, which fires PreCompress itself. A chat fires both. */
-const withPostCompress = <E, R>(
-  request: CompressRequest,
-  work: Effect.Effect<CompressionResult, E, R>
-): Effect.Effect<CompressionResult, E, HookSystem | R> =>
+const withPostCompress = <E, R>(request: CompressRequest, work: Effect.Effect<CompressionResult, E, R>) =>
   request.hookDecision !== undefined || view(request.conversation).length === 0
     ? work
     : Effect.gen(function* () {

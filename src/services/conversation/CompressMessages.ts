@@ -181,10 +181,7 @@ const formOf = (codec: MessageCodec): MessageForm<unknown, MessageGroup> => ({
 
 const compressing =
   (name: string, codec: MessageCodec) =>
-  <M extends object>(
-    messages: ReadonlyArray<M>,
-    options: CompressMessagesOptions = {}
-  ): Effect.Effect<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> =>
+  <M extends object>(messages: ReadonlyArray<M>, options: CompressMessagesOptions = {}) =>
     compressIn(formOf(codec), messages, options).pipe(
       // Kept messages are the caller's own objects; new ones have the form of the dialect.
       Effect.map((compressed) => compressed as CompressedMessages<M>),

@@ -45,10 +45,7 @@ export const keepShown = Effect.fnUntraced(function* (
 })
 
 /** The text behind a handle that a message of ours shows; undefined where the message is somebody else's, or the store does not have it. */
-const readShown = Effect.fnUntraced(function* (
-  text: Hash,
-  handle: Handle
-): Effect.fn.Return<string | undefined, TempStoreError, TempStore> {
+const readShown = Effect.fnUntraced(function* (text: Hash, handle: Handle) {
   const store = yield* TempStore
   const seal = yield* store.hash(sealOf(text, handle))
   return yield* store.get(seal).pipe(

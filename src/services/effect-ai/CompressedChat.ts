@@ -175,7 +175,7 @@ const provided = <A, E extends { readonly message: string }>(
   { context }: GuardedChat,
   method: string,
   effect: Effect.Effect<A, E, Requirements>
-): Effect.Effect<A, AiError.AiError> =>
+) =>
   effect.pipe(
     Effect.provideContext(context),
     Effect.mapError((error) => aiError(method, error))
@@ -219,11 +219,7 @@ const repairedPrompt = Effect.fnUntraced(function* (recorded: RecordedChat, prom
 })
 
 /** Prepares a call: its history is legal, in the session, and small enough. */
-const prepare = Effect.fnUntraced(function* (
-  chat: GuardedChat,
-  method: string,
-  options: CallOptions
-): Effect.fn.Return<ReadyTurn, AiError.AiError> {
+const prepare = Effect.fnUntraced(function* (chat: GuardedChat, method: string, options: CallOptions) {
   const { recorded, window } = chat
   const declared = yield* declarationsOf(window, options)
   const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
@@ -294,11 +290,7 @@ const compressNow = Effect.fnUntraced(function* (chat: GuardedChat, policy: Wind
   return yield* compress(chat, "compress", fullPolicy, true)
 })
 
-const change = (
-  chat: GuardedChat,
-  method: string,
-  work: () => Effect.Effect<boolean, ChatBusy | SessionStoreError>
-): Effect.Effect<boolean, AiError.AiError> =>
+const change = (chat: GuardedChat, method: string, work: () => Effect.Effect<boolean, ChatBusy | SessionStoreError>) =>
   chat.turn.withPermit(
     Effect.andThen(
       provided(chat, method, record(chat.recorded)),

@@ -1,5 +1,4 @@
 import { Context, Effect, Layer, Result, Stream } from "effect"
-import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { empty } from "../../domain/conversation/Conversation.ts"
@@ -81,7 +80,7 @@ const prepare = Effect.fnUntraced(function* (
   keyed: KeyedConversations.KeyedConversations,
   method: string,
   options: CallOptions
-): Effect.fn.Return<ReadyCall, AiError.AiError, Requirements> {
+) {
   const { names, window } = all
   const prompt = Prompt.make(options.prompt)
   const { content } = prompt

@@ -1,5 +1,4 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
-import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import { empty, entries } from "../../domain/conversation/Conversation.ts"
@@ -10,13 +9,12 @@ import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { knownConversation } from "../conversation/KnownConversation.ts"
 import { nothingCounted } from "../conversation/KnownConversations.ts"
-import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
+import { beginSession, type OpenedSession, openSession } from "../session/OpenedSession.ts"
 import { idOfKey, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import {
   countUpTo,
   lastLine,
-  type OpenedPrompt,
   type PromptCall,
   type PromptConversations,
   type PromptView,
@@ -76,7 +74,7 @@ const exists = (conversation: KeyedConversation, number: number) =>
 export const firstSession = Effect.fnUntraced(function* <A, E, R>(
   conversation: KeyedConversation,
   read: (opened: OpenedSession) => Effect.Effect<A | undefined, E, R>
-): Effect.fn.Return<A | undefined, E | SessionStoreError, R | SessionStore | Scope.Scope> {
+) {
   let last = conversation.sessions ?? 0
   // Another process may have begun one since.
   while (yield* exists(conversation, last + 1)) last += 1
@@ -97,7 +95,7 @@ const recordedView = Effect.fnUntraced(function* (
   { names, window }: PromptConversations,
   session: Session,
   content: ReadonlyArray<Prompt.Message>
-): Effect.fn.Return<PromptView | undefined, AiError.AiError> {
+) {
   const held = entries(session.conversation)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined
@@ -137,13 +135,12 @@ export const readRecorded = (
   prompts: PromptConversations,
   conversation: KeyedConversation,
   content: ReadonlyArray<Prompt.Message>
-): Effect.Effect<PromptView | undefined, SessionStoreError | AiError.AiError, SessionStore> =>
+) =>
   conversation.sessions !== undefined
     ? Effect.undefined
     : Effect.suspend(() => openRecorded(prompts, conversation, content, undefined)).pipe(
         Effect.map((recorded) => recorded?.view),
         Effect.scoped,
-        readingLater,
         conversation.turn.withPermit
       )
 
@@ -152,7 +149,7 @@ export const openKeyed = Effect.fnUntraced(function* (
   prompts: PromptConversations,
   conversation: KeyedConversation,
   { beginning, content }: PromptCall
-): Effect.fn.Return<OpenedPrompt, SessionStoreError | AiError.AiError, SessionStore | Scope.Scope> {
+) {
   const { turn } = conversation
   yield* turn.takeScoped(1)
   const recorded = yield* openRecorded(prompts, conversation, content, beginning.view)
@@ -177,11 +174,7 @@ const firstAnswer = <A, E>(
   read: (session: Session) => Effect.Effect<A | undefined, E>
 ) => {
   const conversation = keyedConversation(all, key)
-  return firstSession(conversation, ({ session }) => read(session)).pipe(
-    Effect.scoped,
-    readingLater,
-    conversation.turn.withPermit
-  )
+  return firstSession(conversation, ({ session }) => read(session)).pipe(Effect.scoped, conversation.turn.withPermit)
 }
 
 /** Reads the text behind a handle from the sessions of a conversation. */

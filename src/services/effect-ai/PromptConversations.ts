@@ -36,7 +36,6 @@ import {
   nothingCounted
 } from "../conversation/KnownConversations.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
-import { readingLater } from "../session/OpenedSession.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -362,10 +361,8 @@ export const shrink = <R>(
       () => new CompressionDue()
     ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
     if (asItIs !== undefined) return asItIs
-    const opened = yield* readingLater(open).pipe(
+    const opened = yield* open.pipe(
       Effect.catchTag(["SessionStoreError", "TokenCountError"], (error) => Effect.fail(aiError(method, error)))
     )
-    return yield* readingLater(shrinkOpened(all, call, opened)).pipe(
-      Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError(method, error)))
-    )
+    return yield* shrinkOpened(all, call, opened)
   }).pipe(Effect.scoped, call.beginning.turn.withPermit)

@@ -6,12 +6,8 @@ import { applyEvent, type Session, type SessionEvent } from "../../domain/sessio
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { MeasuredRequest } from "../chat/WindowGuard.ts"
-import type { Compression } from "../compression/Compression.ts"
-import type { HookSystem } from "../hooks/HookSystem.ts"
 import { rangeHandle } from "../session/EntryBuilder.ts"
 import type { SessionLog } from "../session/SessionStore.ts"
-import type { TempStore } from "../session/TempStore.ts"
-import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import {
   type EntryMessages,
   type HistoryMessage,
@@ -49,7 +45,7 @@ export interface RecordedChat {
 export const open = Effect.fnUntraced(function* (
   opened: { readonly log: SessionLog; readonly session: Session },
   first: ReadonlyArray<Prompt.Message>
-): Effect.fn.Return<RecordedChat, never, Compression | HookSystem | TokenCounter | TempStore> {
+) {
   const { conversation } = opened.session
   const made = makeEntryMessages()
   const isNew = conversation.log === undefined

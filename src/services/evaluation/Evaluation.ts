@@ -118,7 +118,7 @@ const measurePoint = Effect.fnUntraced(function* (
   const report = yield* ReportProgress
   const { compaction, recorded, session } = point
   const figuresOf = yield* prepareMeasures(options.measures, compaction)
-  const measure = Effect.fnUntraced(function* ({ row, ...text }: Written): Effect.fn.Return<MeasuredRow> {
+  const measure = Effect.fnUntraced(function* ({ row, ...text }: Written) {
     return {
       ...row,
       snapshotTokens: estimateText(text.snapshot),

@@ -18,7 +18,7 @@ export const lostFacts = Effect.fnUntraced(function* (dropped: DroppedFacts): Ef
   return dropped.facts.filter((_, index) => isKept[index] === false)
 })
 
-const withFacts = Effect.fnUntraced(function* ({ compaction, facts }: SizedCompaction): Effect.fn.Return<Compaction> {
+const withFacts = Effect.fnUntraced(function* ({ compaction, facts }: SizedCompaction) {
   if (facts === null) return { ...compaction, facts }
   const dropped = facts.facts.length
   return { ...compaction, facts: { dropped, kept: dropped - (yield* lostFacts(facts)).length } }

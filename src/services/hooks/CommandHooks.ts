@@ -1,7 +1,7 @@
-import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, type Scope, Stream } from "effect"
+import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { HookEvent } from "../../domain/hooks/Hook.ts"
-import { answerOf, type HookAnswer } from "../../domain/hooks/HookAnswer.ts"
+import { answerOf } from "../../domain/hooks/HookAnswer.ts"
 import { hookInput, hookVariables } from "../../domain/hooks/HookInput.ts"
 import {
   type CommandHook,
@@ -84,7 +84,7 @@ const failureOf = ({ reason }: PlatformError.PlatformError): string =>
   notStarted(reason._tag === "BadArgument" ? (reason.description ?? reason.message) : reason.message)
 
 /** A folder with links resolved, so that programs are not looked up in it. */
-const realFolder = (folder: string): Effect.Effect<string, never, FileSystem.FileSystem> =>
+const realFolder = (folder: string) =>
   FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.realPath(folder), () => folder))
 
 /** The services and options for running a hook's command. */
@@ -124,7 +124,7 @@ const runCommand = Effect.fnUntraced(function* (
   definition: CommandHook,
   event: HookEvent,
   place: HookPlace
-): Effect.fn.Return<HookAnswer, string, Scope.Scope> {
+) {
   if (definition.source === "workspace" && !(yield* host.options.isTrusted)) {
     return yield* Effect.fail("it was not run: its folder is not trusted")
   }
@@ -150,7 +150,7 @@ const startCommand = Effect.fnUntraced(function* (
   { command, env }: CommandHook,
   event: HookEvent,
   { cwd = options.cwd, session = "" }: HookPlace
-): Effect.fn.Return<ChildProcessSpawner.ChildProcessHandle, string, Scope.Scope> {
+) {
   const timestamp = DateTime.formatIso(yield* DateTime.now)
   const transcript = session === "" ? "" : (options.transcript?.(session) ?? "")
   const input = yield* Effect.try({

@@ -181,10 +181,7 @@ const receivers = ({ lookups, registered }: Registry, name: HookEventName): Read
   return hooks
 }
 
-const add = Effect.fnUntraced(function* (
-  { aside, lookups, registered }: Registry,
-  hooks: ReadonlyArray<Hook>
-): Effect.fn.Return<void, never, Scope.Scope> {
+const add = Effect.fnUntraced(function* ({ aside, lookups, registered }: Registry, hooks: ReadonlyArray<Hook>) {
   const added = yield* Effect.forEach(hooks, (hook) =>
     Effect.map(toolMatcher(hook.matcher), (isForTool) => ({ hook, isForTool, running: new Set<Running>() }))
   )
@@ -219,7 +216,7 @@ const add = Effect.fnUntraced(function* (
 /** How long hooks that run in the background may take once they are removed. */
 const asideTimeout = Duration.seconds(1)
 
-const fireAside = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<void> =>
+const fireAside = (registry: Registry, event: HookEvent, place: HookPlace) =>
   Effect.suspend(() => {
     if (receivers(registry, event._tag).length === 0) return Effect.void
     return Effect.map(Effect.forkDetach(fire(registry, event, place)), (fiber) => {
@@ -229,7 +226,7 @@ const fireAside = (registry: Registry, event: HookEvent, place: HookPlace): Effe
   }).pipe(Effect.uninterruptible)
 
 /** Not a generator: without hooks, it must cost nothing. */
-const fire = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<HookOutcome> => {
+const fire = (registry: Registry, event: HookEvent, place: HookPlace) => {
   const all = receivers(registry, event._tag)
   const tool = toolOf(event)
   const run = (hooks: ReadonlyArray<Registered>) =>
@@ -246,7 +243,7 @@ const runHooks = Effect.fn("HookSystem.fire")(function* (
   hooks: ReadonlyArray<Registered>,
   event: HookEvent,
   place: HookPlace
-): Effect.fn.Return<HookOutcome> {
+) {
   const isChained = hooks.some(({ hook }) => hook.sequential === true)
   const reports = isChained
     ? yield* runInOrder(hooks, event, place, timeout)
@@ -258,7 +255,7 @@ const runHooks = Effect.fn("HookSystem.fire")(function* (
 })
 
 /** Warns once for each hook and event. */
-const warn = (warned: Set<string>, event: HookEventName, failures: ReadonlyArray<HookFailure>): Effect.Effect<void> =>
+const warn = (warned: Set<string>, event: HookEventName, failures: ReadonlyArray<HookFailure>) =>
   Effect.forEach(
     failures.filter(({ hook }) => !warned.has(`${event} ${hook}`)),
     ({ hook, message }) => {
@@ -279,7 +276,7 @@ interface Report {
 /** How long interrupted work may take to end: the processes of a command have 5 s, and killing them takes some more. */
 const interruptTimeout = Duration.seconds(8)
 
-const ended = (running: ReadonlyArray<Running>): Effect.Effect<void> => {
+const ended = (running: ReadonlyArray<Running>) => {
   if (running.length === 0) return Effect.void
   for (const fiber of running) fiber.interruptUnsafe()
   return Effect.asVoid(Effect.timeoutOption(Fiber.awaitAll(running), interruptTimeout))
@@ -291,7 +288,7 @@ const runInOrder = Effect.fnUntraced(function* (
   event: HookEvent,
   place: HookPlace,
   timeout: Duration.Input
-): Effect.fn.Return<ReadonlyArray<Report>> {
+) {
   const reports: Array<Report> = []
   let current = event
   for (const each of hooks) {
@@ -309,7 +306,7 @@ const runHook = Effect.fnUntraced(function* (
   event: HookEvent,
   place: HookPlace,
   defaultTimeout: Duration.Input
-): Effect.fn.Return<Report> {
+) {
   const timeout = hook.timeout ?? defaultTimeout
   const exit = yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {

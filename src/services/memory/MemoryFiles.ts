@@ -180,9 +180,7 @@ export const findImport = (
 }
 
 /** Creates a reader of memory files. */
-export const make = Effect.fnUntraced(function* (
-  options: MemoryFilesOptions
-): Effect.fn.Return<MemoryFiles, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const make = Effect.fnUntraced(function* (options: MemoryFilesOptions) {
   const fs = yield* FileSystem.FileSystem
   return {
     ...options,

@@ -44,9 +44,7 @@ const pathsIn = (input: unknown, keys: ReadonlyArray<string>): ReadonlyArray<str
  * Wraps tools so that a successful call on a path adds the new memory of its folders to the response, under a separate
  * key. Tools without path arguments are unchanged.
  */
-export const onTouch = Effect.fnUntraced(function* (
-  tools: ReadonlyArray<Tool>
-): Effect.fn.Return<ReadonlyArray<Tool>, never, Memory | Path.Path | Workspace> {
+export const onTouch = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>) {
   const memory = yield* Memory
   const path = yield* Path.Path
   const { root } = yield* Workspace

@@ -5,7 +5,6 @@ import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "../workspace/IgnoreRules.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
 
 /** Finds memory files. Opens nothing but ignore rules and extension manifests. */
 
@@ -48,7 +47,7 @@ const exists = (place: string) =>
 export const projectRoot = Effect.fn("MemorySearch.projectRoot")(function* (
   folder: string,
   { boundaries, home }: SearchOptions
-): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
+) {
   const path = yield* Path.Path
   for (let here = folder; here !== home; here = path.dirname(here)) {
     for (const name of boundaries) if (yield* exists(path.join(here, name))) return here
@@ -58,10 +57,7 @@ export const projectRoot = Effect.fn("MemorySearch.projectRoot")(function* (
 })
 
 /** The folders above a folder whose memory applies to it, outermost first, including itself. */
-export const upward = Effect.fn("MemorySearch.upward")(function* (
-  folder: string,
-  options: SearchOptions
-): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path> {
+export const upward = Effect.fn("MemorySearch.upward")(function* (folder: string, options: SearchOptions) {
   const path = yield* Path.Path
   if (options.boundaries.length === 0) return [folder]
   const last = path.dirname((yield* projectRoot(folder, options)) ?? options.home)
@@ -130,10 +126,7 @@ const inFolder = Effect.fnUntraced(function* (
 })
 
 /** Memory files in a folder and below it, breadth first, up to the limit of folders. */
-export const downward = Effect.fn("MemorySearch.downward")(function* (
-  folder: string,
-  options: SearchOptions
-): Effect.fn.Return<ReadonlyArray<MemoryFile>, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const downward = Effect.fn("MemorySearch.downward")(function* (folder: string, options: SearchOptions) {
   const { ignore, maxDirs } = options
   const top = yield* rulesOf(folder, ignore)
   const memoryFiles: Array<MemoryFile> = []
@@ -162,7 +155,7 @@ export const between = Effect.fn("MemorySearch.between")(function* (
   /** A folder below the root. */
   folder: string,
   { ignore }: SearchOptions
-): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path | Workspace> {
+) {
   const path = yield* Path.Path
   let rules = yield* rulesOf(root, ignore)
   const folders = [root]
@@ -194,11 +187,7 @@ const maxManifestSize = ByteSize.mebibytes(1)
 export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function* (
   folder: string,
   { fileNames }: SearchOptions
-): Effect.fn.Return<
-  { readonly candidates: ReadonlyArray<Candidate>; readonly problems: ReadonlyArray<MemoryProblem> },
-  never,
-  FileSystem.FileSystem | Path.Path
-> {
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const names = yield* fs.readDirectory(folder).pipe(Effect.orElseSucceed((): ReadonlyArray<string> => []))

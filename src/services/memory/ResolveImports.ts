@@ -68,7 +68,7 @@ const importFile = Effect.fnUntraced(function* (
   importPath: string,
   from: string,
   chain: ReadonlyArray<string>
-): Effect.fn.Return<{ readonly file: Imported; readonly block: string | undefined }, MemoryFault> {
+) {
   const file = yield* findImport(files, importPath, from, root)
   const before = chain.indexOf(file.real)
   if (before >= 0) {

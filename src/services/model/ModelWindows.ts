@@ -28,7 +28,7 @@ const assumed = (source: "missing" | "assumed"): ModelWindow => ({
 })
 
 /** Asks the provider, within its own time limit. A failure gives the assumed window. */
-const askProvider = Effect.fnUntraced(function* (name: string): Effect.fn.Return<ModelWindow, never, Model> {
+const askProvider = Effect.fnUntraced(function* (name: string) {
   const { describe } = yield* Model
   if (describe === undefined) return assumed("assumed")
   return yield* describe(name).pipe(

@@ -48,7 +48,7 @@ export interface Routing extends RoutedModels, Partial<RoutingSize> {}
 const classify = Effect.fn("Router.classify")(function* (
   { history, request }: RoutingQuestion,
   { flash, pro, search = defaultRoutingSize.search, turns = defaultRoutingSize.turns }: Routing
-): Effect.fn.Return<string | undefined, never, Model> {
+) {
   // The model that called a tool continues with the tool's result.
   if (request.length === 0 || request.some(isResponse)) return undefined
   const messages = quotedMessages(routingWindow(yield* history, { search, turns }))

@@ -1,4 +1,16 @@
-import { Clock, Effect, FileSystem, Option, Path, PlatformError, Random, RcMap, Schema, Scope, Semaphore } from "effect"
+import {
+  Clock,
+  Context,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  PlatformError,
+  Random,
+  Schema,
+  type Scope,
+  Semaphore
+} from "effect"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -280,14 +292,32 @@ interface LockedFile {
   readonly lock: string
 }
 
-/** Fibers of this process wait in a queue instead of retrying. */
-const turns = Effect.runSync(
-  RcMap.make({ lookup: (_lock: string) => Semaphore.make(1) }).pipe(Scope.provide(Scope.makeUnsafe()))
-)
+/** The turn of one fiber of this process at a lock, and the number of fibers that want it. */
+interface Turn {
+  readonly semaphore: Semaphore.Semaphore
+  fibers: number
+}
+
+/** The turns at locks. Fibers of this process wait in a queue instead of retrying. */
+const Turns = Context.Reference("palimpsest/services/platform/FileLock/Turns", {
+  defaultValue: () => new Map<string, Turn>()
+})
 
 /** Waits for the turn of this fiber among those of this process, and keeps it until the scope closes. */
-const awaitTurn = (lock: string): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(RcMap.get(turns, lock), (turn) => turn.takeScoped(1))
+const awaitTurn = Effect.fnUntraced(function* (lock: string) {
+  const turns = yield* Turns
+  const turn = turns.get(lock) ?? { semaphore: Semaphore.makeUnsafe(1), fibers: 0 }
+  const join = Effect.sync(() => {
+    turn.fibers += 1
+    turns.set(lock, turn)
+  })
+  const leave = Effect.sync(() => {
+    turn.fibers -= 1
+    if (turn.fibers === 0) turns.delete(lock)
+  })
+  yield* Effect.acquireRelease(join, () => leave)
+  yield* turn.semaphore.takeScoped(1)
+})
 
 /**
  * Takes the lock of a file until the scope closes. Waits a bounded time for another process, and can be interrupted meanwhile.

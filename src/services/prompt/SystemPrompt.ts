@@ -113,7 +113,7 @@ const resolvePath = Effect.fnUntraced(function* (
   folder: string,
   name: string,
   variables: Readonly<Record<string, string>>
-): Effect.fn.Return<string, SystemPromptError, Path.Path> {
+) {
   const path = yield* Path.Path
   if (name !== "~" && !/^~[\\/]/.test(name)) return path.resolve(folder, name)
   const home = variables["HOME"] ?? variables["USERPROFILE"] ?? ""
@@ -137,10 +137,7 @@ const isInside = Effect.fnUntraced(function* (folder: string | undefined, place:
 })
 
 /** The content of a custom prompt; undefined when the file is outside the folder it must be in. */
-const readCustomPrompt = Effect.fnUntraced(function* (
-  file: string,
-  within: string | undefined
-): Effect.fn.Return<CustomPrompt | undefined, SystemPromptError, FileSystem.FileSystem | Path.Path> {
+const readCustomPrompt = Effect.fnUntraced(function* (file: string, within: string | undefined) {
   const fs = yield* FileSystem.FileSystem
   const shown = quotedPath(file)
   const missing = wrong(
@@ -188,10 +185,7 @@ const defaultFile = Effect.fnUntraced(function* (folder: string) {
 })
 
 /** Writes the prompt to a file atomically. */
-const write = Effect.fnUntraced(function* (
-  file: string,
-  text: string
-): Effect.fn.Return<void, SystemPromptError, FileSystem.FileSystem | Path.Path> {
+const write = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   const isFree = yield* fs.stat(file).pipe(
     Effect.map(({ type }) => type === "File"),

@@ -74,7 +74,7 @@ interface Listed {
 const listFiles = Effect.fnUntraced(function* (
   all: ReadonlyArray<ReferenceSegment>,
   { respectGeminiIgnore: own = true, respectGitIgnore: git = true, search = true }: AtReferenceOptions
-): Effect.fn.Return<Listed, never, FileSystem.FileSystem | Path.Path | Workspace> {
+) {
   const resolver = yield* ReferenceResolver.make({ git, own })
   const { path, workspace } = resolver
   const references = all.slice(0, maxReferences)

@@ -124,7 +124,7 @@ const backgroundAgents = Effect.fnUntraced(function* (
   { runner, tools }: Subagents.Subagents,
   places: ReadonlyMap<string, string>,
   canFork: boolean
-): Effect.fn.Return<Pick<Profile, "inbox" | "reminder" | "tools">, never, Scope.Scope> {
+) {
   const mailbox = yield* Mailbox.make
   const agents = tools.flatMap(({ description, name }) => {
     const agentRunner = runner(name)
@@ -208,10 +208,7 @@ const reportAll = (notify: Notify, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => notify(message(text)), { discard: true })
 
 /** Files whose change would steer the agent: memory files, and files that commands of the settings name. */
-const steeringFiles = (
-  { memory, session: { files, settings }, workspace }: EquipmentOptions,
-  path: Path.Path
-): Effect.Effect<ReadonlyArray<readonly [string, string]>> =>
+const steeringFiles = ({ memory, session: { files, settings }, workspace }: EquipmentOptions, path: Path.Path) =>
   Effect.map(memory.load, ({ blocks }) => [
     ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),
     ...commandsOf(settings, files)

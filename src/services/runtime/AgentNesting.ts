@@ -1,4 +1,4 @@
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import {
   type AgentPlace,
@@ -32,7 +32,7 @@ export interface Nesting {
 }
 
 /** The limits on agents: those of the settings or of the strategy, else those that the program provides. */
-const ownBounds = (settings: SettingsFile): Effect.Effect<AgentLimits> => {
+const ownBounds = (settings: SettingsFile) => {
   const { strategy, subagents } = withDefaults(settings)
   const { children, depth, running } = subagents
   const isLimited = settings.subagents !== undefined || agentDefaultsOf(strategy).subagents !== undefined
@@ -56,10 +56,7 @@ const inheritedPlace = Effect.gen(function* () {
  * Finds the position of what runs in this process. Fails where nothing more may start, as it would be nested too deep. The process of an
  * agent has the limits of its parent; anything else may narrow them by its settings.
  */
-export const find = Effect.fn("AgentNesting.find")(function* (
-  settings: SettingsFile,
-  isAgentProcess = false
-): Effect.fn.Return<Nesting, AgentNestingError, Environment | RuntimePlatform> {
+export const find = Effect.fn("AgentNesting.find")(function* (settings: SettingsFile, isAgentProcess = false) {
   const inherited = yield* inheritedPlace
   const platform = yield* RuntimePlatform
   const slots = yield* platform.slots(inherited?.slots)
@@ -90,7 +87,7 @@ export const find = Effect.fn("AgentNesting.find")(function* (
 export const enter = Effect.fn("AgentNesting.enter")(function* (
   settings: SettingsFile,
   { isAgentProcess = false, isPreview = false }: Pick<HostOptions, "isAgentProcess" | "isPreview">
-): Effect.fn.Return<Nesting, AgentNestingError, Environment | RuntimePlatform | Scope.Scope> {
+) {
   const nesting = yield* find(settings, isAgentProcess)
   const { bounds, place, slots } = nesting
   if (place.depth === 0 || isPreview || isAgentProcess) return nesting
@@ -116,7 +113,7 @@ const withVariables = (command: ChildProcess.Command, variables: Record<string, 
  */
 export const passOn =
   (place: AgentPlace, mode: Effect.Effect<ApprovalMode>) =>
-  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | ChildProcessSpawner.ChildProcessSpawner> =>
+  <A, E, R>(work: Effect.Effect<A, E, R>) =>
     Effect.updateService(work, ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
       ChildProcessSpawner.make(
         Effect.fnUntraced(function* (command) {

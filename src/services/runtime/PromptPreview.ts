@@ -1,4 +1,4 @@
-import { Effect, type Path, type Scope } from "effect"
+import { Effect, type Path } from "effect"
 import type { PromptSize } from "../../domain/prompt/PromptInputs.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { EnvFiles } from "../platform/EnvFiles.ts"
@@ -31,14 +31,7 @@ export const make: (
   options: PromptPreviewOptions,
   notify: Notify
 ) => Effect.Effect<PromptPreview, RuntimeError, EnvFiles | Path.Path | RuntimeServices | SessionOpening.ChatServices> =
-  Effect.fn("PromptPreview.make")(function* (
-    { model, plan, size }: PromptPreviewOptions,
-    notify: Notify
-  ): Effect.fn.Return<
-    PromptPreview,
-    RuntimeError,
-    EnvFiles | Path.Path | RuntimeServices | Scope.Scope | SessionOpening.ChatServices
-  > {
+  Effect.fn("PromptPreview.make")(function* ({ model, plan, size }: PromptPreviewOptions, notify: Notify) {
     const opened = yield* SessionOpening.openTemporary({ model }, { notify }, true)
     const { settings } = opened
     const sized = size === undefined ? settings : { ...settings, prompt: { ...settings.prompt, size } }

@@ -4,7 +4,7 @@ import type { Part } from "../../domain/content/Content.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import type { EnvFiles } from "../platform/EnvFiles.ts"
 import type { AgentHandlers, AgentHost, HostOptions, HostSession, RuntimeServices, SendOptions } from "./AgentHost.ts"
-import type { HostError, RuntimeError } from "./RuntimeError.ts"
+import type { RuntimeError } from "./RuntimeError.ts"
 import { noticeText } from "./RuntimeNotice.ts"
 import * as SessionOpening from "./SessionOpening.ts"
 
@@ -53,7 +53,7 @@ export const host = Effect.fn("Runtime.host")(function* (
   session: HostSession,
   options: HostOptions,
   handlers: AgentHandlers
-): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
+) {
   const { make: assemble } = yield* Effect.promise(() => import("./AgentAssembly.ts"))
   return yield* assemble(session, options, handlers)
 })

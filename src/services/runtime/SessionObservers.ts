@@ -1,5 +1,4 @@
-import { Cause, Effect, Exit, type FileSystem, Path, Predicate, type Scope } from "effect"
-import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { Cause, Effect, Exit, Path, Predicate, type Scope } from "effect"
 import { hookProblemText, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
@@ -15,7 +14,7 @@ import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import * as SessionHooks from "../hooks/SessionHooks.ts"
 import { Environment } from "../platform/Environment.ts"
-import { locateLogs, type SessionFiles } from "../session/SessionFiles.ts"
+import { locateLogs } from "../session/SessionFiles.ts"
 import { Telemetry } from "../telemetry/Telemetry.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
@@ -49,18 +48,7 @@ export const addHooks = Effect.fn("SessionObservers.addHooks")(function* (
   { files, id, settings }: Pick<OpenSession, "files" | "settings"> & Partial<Pick<OpenSession, "id">>,
   notify: Notify,
   isTrusted: Effect.Effect<boolean>
-): Effect.fn.Return<
-  void,
-  never,
-  | ChildProcessSpawner
-  | Environment
-  | FileSystem.FileSystem
-  | RuntimePlatform
-  | HookSystem
-  | Path.Path
-  | Scope.Scope
-  | SessionFiles
-> {
+) {
   if (!hasHooks({ files })) return
   const hooks = yield* HookSystem
   const { home, knownHooks } = yield* RuntimePlatform

@@ -24,7 +24,7 @@ import {
   type SessionSummary
 } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
-import { type EffectiveSettings, Settings, type SettingsError } from "../settings/Settings.ts"
+import { type EffectiveSettings, Settings } from "../settings/Settings.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { type OpenError, type SelectionProblem, SessionSelectionError, UnknownModelError } from "./RuntimeError.ts"
@@ -81,9 +81,7 @@ export interface OpenSession {
 export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter
 
 /** Reads the settings of all places and reports what is wrong with them. */
-export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
-  notify: Notify
-): Effect.fn.Return<Pick<EffectiveSettings, "files" | "settings">, SettingsError, EnvFiles | Settings> {
+export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (notify: Notify) {
   const { read } = yield* Settings
   const { files, notices, settings } = yield* read
   const { notices: ofVariables } = yield* EnvFiles
@@ -248,9 +246,7 @@ export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.E
 }
 
 /** Finds the stored session that a name selects (`SessionChoice.Resume`). */
-export const findSession = Effect.fn("SessionOpening.findSession")(function* (
-  name: string
-): Effect.fn.Return<SessionSummary, SessionSelectionError | SessionStoreError, SessionStore> {
+export const findSession = Effect.fn("SessionOpening.findSession")(function* (name: string) {
   const sessions = yield* SessionStore.use((store) => store.summaries)
   if (sessions.length === 0) return yield* selectionError(name, { _tag: "NoSessions" })
   return yield* orSelectionError(name, matchName(name, sessions))
@@ -340,7 +336,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   const opened = stored === undefined ? store : { ...store, create: () => sessionError(new SessionNotFound({ id })) }
   const services = Context.make(ChatDefaults, initial).pipe(Context.add(SessionStore, opened))
   const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeedContext(services))))
-  const chat = yield* Context.get(chats, Chats).open(id)
+  const chat = yield* Effect.catchTag(Context.get(chats, Chats).open(id), "InvalidOption", Effect.die)
   const isNew = stored === undefined
   if (isNew) {
     yield* Effect.addFinalizer(() =>
@@ -365,11 +361,7 @@ export const openTemporary = Effect.fn("SessionOpening.openTemporary")(function*
   options: Omit<SessionOptions, "session">,
   handlers: OpenHandlers,
   isPreview = false
-): Effect.fn.Return<
-  OpenSession,
-  SettingsError | UnknownModelError,
-  ChatServices | EnvFiles | Path.Path | Scope.Scope | Settings
-> {
+) {
   const { files, settings } = yield* settingsFor(options, handlers.notify)
   const initial = yield* chatSettings(options, settings, handlers.notify)
   yield* checkSummarizers(initial.policy?.model, options.compressionModel !== undefined)

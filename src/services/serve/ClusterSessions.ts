@@ -66,12 +66,12 @@ const ask = <A, E extends { readonly _tag: string }>(
   tenant: string,
   id: string,
   work: (session: Client) => Effect.Effect<A, E>
-): Effect.Effect<A, ServeError> =>
+) =>
   Effect.andThen(
     StoredSessions.existing(front.stored, tenant, id),
     Effect.suspend(() => work(client(front, tenant, id))).pipe(
       Effect.retry({ schedule: patience, while: (error) => !isServeError(error) }),
-      Effect.catch((error): Effect.Effect<never, ServeError> => Effect.fail(isServeError(error) ? error : away()))
+      Effect.catch((error) => Effect.fail(isServeError(error) ? error : away()))
     )
   )
 
@@ -349,6 +349,19 @@ const drain = Effect.fnUntraced(function* (front: Front) {
   yield* Deferred.succeed(front.closing, undefined)
 })
 
+const compress = (front: Front): ServedSessions["Service"]["compress"] =>
+  Effect.fnUntraced(function* (tenant, id, { focus = null, force = null }) {
+    yield* accepting(front)
+    const request = yield* newId
+    return yield* ask(front, tenant, id, (session) => session.Compress({ request, focus, force })).pipe(
+      // A connection without data is closed a little later.
+      Effect.timeoutOrElse({
+        duration: "50 seconds",
+        orElse: () => new Unavailable({ message: "the compression is still running; read the session later" })
+      })
+    )
+  })
+
 const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const front: Front = {
     settings,
@@ -382,17 +395,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       ),
     answer: (tenant, id, call, answer) => ask(front, tenant, id, (session) => session.Answer({ call, answer })),
     cancel: (tenant, id) => cancel(front, tenant, id),
-    compress: Effect.fnUntraced(function* (tenant, id, { focus = null, force = null }) {
-      yield* accepting(front)
-      const request = yield* newId
-      return yield* ask(front, tenant, id, (session) => session.Compress({ request, focus, force })).pipe(
-        // A connection without data is closed a little later.
-        Effect.timeoutOrElse({
-          duration: "50 seconds",
-          orElse: () => new Unavailable({ message: "the compression is still running; read the session later" })
-        })
-      )
-    }),
+    compress: compress(front),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),
     turnBack: (tenant, id, by) => ask(front, tenant, id, (session) => session.TurnBack({ by })),
     recall: (tenant, id, handle, selection) =>

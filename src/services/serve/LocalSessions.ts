@@ -61,7 +61,7 @@ const closeIdle = Effect.fnUntraced(function* (state: State, tenant: string, id:
   yield* close(state, tenant, id)
 })
 
-const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
+const busy = ({ message }: { readonly message: string }) => new Conflict({ message })
 
 /** Ends the turns that only wait for clients: who takes them up waits on. */
 const endWaiting = Effect.fnUntraced(function* ({ opened }: State) {
@@ -84,6 +84,91 @@ const drain = Effect.fnUntraced(function* (state: State) {
   }
 })
 
+const compress = (state: State): ServedSessions["Service"]["compress"] =>
+  Effect.fnUntraced(function* (tenant, id, { focus, force, request }) {
+    yield* accepting(state)
+    const before =
+      request === undefined ? undefined : yield* StoredSessions.compressionBy(state.stored, tenant, id, request)
+    if (before !== undefined) return before
+    yield* state.stored.limiter.checkTokens(tenant)
+    return yield* within(state, tenant, id, (session) =>
+      session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
+        Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
+        Effect.catchTags({
+          ChatBusy: busy,
+          InvalidOption: internal,
+          PlanRefused: busy,
+          SessionStoreError: storeError,
+          TokenCountError: internal
+        }),
+        Effect.map(doneOf),
+        Effect.tap(Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } })))
+      )
+    )
+  })
+
+/** What is done with the conversation of a session, which is opened for it. */
+const conversing = (
+  state: State
+): Pick<ServedSessions["Service"], "answer" | "compress" | "plan" | "recall" | "search" | "turnBack"> => ({
+  answer: (tenant, id, call, answer) =>
+    within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
+  compress: compress(state),
+  plan: (tenant, id) =>
+    within(state, tenant, id, ({ agent }) =>
+      agent.chat
+        .plan()
+        .pipe(Effect.catchTags({ InvalidOption: internal, SessionStoreError: storeError, TokenCountError: internal }))
+    ),
+  turnBack: (tenant, id, by) =>
+    within(
+      state,
+      tenant,
+      id,
+      Effect.fnUntraced(function* (session) {
+        const { chat } = session.agent
+        const done = yield* Effect.catchTags(chat[by], { ChatBusy: busy, SessionStoreError: storeError })
+        if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
+        return { done, tokens: Math.ceil(viewTokens(yield* chat.conversation)) }
+      })
+    ),
+  recall: (tenant, id, handle, selection) =>
+    within(state, tenant, id, ({ agent }) =>
+      agent.chat.recall(handle, selection).pipe(
+        Effect.catchTags({
+          TempStoreError: () =>
+            new NotFound({ message: `session ${id} holds nothing under ${handle}; its ledger lists the handles` }),
+          BadPattern: ({ message }) => new BadRequest({ message: `grep: ${message}` }),
+          SessionStoreError: storeError
+        })
+      )
+    ),
+  search: (tenant, id, pattern, maxTokens) =>
+    within(state, tenant, id, ({ agent }) =>
+      agent.chat.search({ pattern, maxTokens, isRedacted: false }).pipe(
+        Effect.catchTags({
+          BadPattern: ({ message }) => new BadRequest({ message: `pattern: ${firstUnits(message, 500)}` }),
+          SessionStoreError: storeError
+        })
+      )
+    )
+})
+
+const branch =
+  (state: State): ServedSessions["Service"]["branch"] =>
+  (tenant, id, at) =>
+    within(state, tenant, id, ({ agent }) =>
+      agent.chat.branch({ to: at }).pipe(
+        Effect.asVoid,
+        Effect.catchTags({
+          SessionStoreError: storeError,
+          ChatBusy: internal,
+          TokenCountError: internal,
+          UnknownEntry: ({ message }) => new NotFound({ message })
+        })
+      )
+    )
+
 const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
   const state = yield* OpenSessions.make(options)
   const { stored } = state
@@ -95,19 +180,9 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
       },
       lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent),
       accepting: accepting(state),
-      branch: (tenant, id, at) =>
-        within(state, tenant, id, ({ agent }) =>
-          agent.chat.branch({ to: at }).pipe(
-            Effect.asVoid,
-            Effect.catchTags({
-              SessionStoreError: storeError,
-              ChatBusy: internal,
-              TokenCountError: internal,
-              UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
-            })
-          )
-        )
+      branch: branch(state)
     }),
+    ...conversing(state),
     remove: Effect.fnUntraced(function* (tenant, id) {
       yield* StoredSessions.existing(stored, tenant, id)
       const removed = StoredSessions.remove(stored, tenant, id, closeIdle(state, tenant, id))
@@ -120,70 +195,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         StoredSessions.existing(stored, tenant, id),
         Effect.zipWith(open(state, tenant, id), Clock.currentTimeMillis, (session, now) => session.stream(lastId, now))
       ),
-    answer: (tenant, id, call, answer) =>
-      within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
     cancel: (tenant, id) => cancel(state, tenant, id),
-    compress: Effect.fnUntraced(function* (tenant, id, { focus, force, request }) {
-      yield* accepting(state)
-      const before =
-        request === undefined ? undefined : yield* StoredSessions.compressionBy(stored, tenant, id, request)
-      if (before !== undefined) return before
-      yield* stored.limiter.checkTokens(tenant)
-      return yield* within(state, tenant, id, (session) =>
-        session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
-          Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
-          Effect.catchTags({
-            ChatBusy: busy,
-            PlanRefused: busy,
-            SessionStoreError: storeError,
-            TokenCountError: internal
-          }),
-          Effect.map(doneOf),
-          Effect.tap(() =>
-            Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
-          )
-        )
-      )
-    }),
-    plan: (tenant, id) =>
-      within(state, tenant, id, ({ agent }) =>
-        agent.chat.plan().pipe(Effect.catchTags({ SessionStoreError: storeError, TokenCountError: internal }))
-      ),
-    turnBack: (tenant, id, by) =>
-      within(
-        state,
-        tenant,
-        id,
-        Effect.fnUntraced(function* (session) {
-          const { chat } = session.agent
-          const done = yield* Effect.catchTags(chat[by], { ChatBusy: busy, SessionStoreError: storeError })
-          if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
-          return { done, tokens: Math.ceil(viewTokens(yield* chat.conversation)) }
-        })
-      ),
-    recall: (tenant, id, handle, selection) =>
-      within(state, tenant, id, ({ agent }) =>
-        agent.chat.recall(handle, selection).pipe(
-          Effect.catchTags({
-            TempStoreError: () =>
-              Effect.fail(
-                new NotFound({ message: `session ${id} holds nothing under ${handle}; its ledger lists the handles` })
-              ),
-            BadPattern: ({ message }) => Effect.fail(new BadRequest({ message: `grep: ${message}` })),
-            SessionStoreError: storeError
-          })
-        )
-      ),
-    search: (tenant, id, pattern, maxTokens) =>
-      within(state, tenant, id, ({ agent }) =>
-        agent.chat.search({ pattern, maxTokens, isRedacted: false }).pipe(
-          Effect.catchTags({
-            BadPattern: ({ message }) =>
-              Effect.fail(new BadRequest({ message: `pattern: ${firstUnits(message, 500)}` })),
-            SessionStoreError: storeError
-          })
-        )
-      ),
     exportAll: (tenant) => TenantData.exportAll(stored, tenant),
     removeAll: (tenant) =>
       TenantData.removeAll(stored, tenant, (id) => Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))),

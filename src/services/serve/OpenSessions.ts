@@ -77,18 +77,10 @@ const lookup = Effect.fnUntraced(function* (state: OpenSessions, key: string) {
     yield* Effect.addFinalizer(() => session.flush)
     yield* Effect.forkScoped(session.flushing)
   }
+  yield* Effect.acquireRelease(Metric.modify(openSessions, 1), () => Metric.modify(openSessions, -1))
   yield* Effect.acquireRelease(
-    Effect.andThen(
-      Metric.modify(openSessions, 1),
-      Effect.sync(() => opened.set(key, session))
-    ),
-    () =>
-      Effect.andThen(
-        Metric.modify(openSessions, -1),
-        Effect.sync(() => {
-          if (opened.get(key) === session) opened.delete(key)
-        })
-      )
+    Effect.sync(() => opened.set(key, session)),
+    () => Effect.sync(() => opened.get(key) === session && opened.delete(key))
   )
   return session
 })

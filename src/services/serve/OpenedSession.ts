@@ -16,7 +16,7 @@ import type { TurnQuestions } from "./TurnQuestions.ts"
 /** An open session of this process, its running turn, and the streams of its events. */
 
 /** A message and its turn. Mutable: it runs and ends. */
-export class ServedTurn {
+export interface ServedTurn {
   readonly message: string
   /** The words of the message; undefined where another process began the turn. */
   readonly words: string | undefined
@@ -25,18 +25,16 @@ export class ServedTurn {
   /** How the turn ended. Undefined while it runs. `stopped`: another process began the turn and did not end it. */
   ended: TurnStatus | undefined
   /** Completing it cancels the turn. */
-  readonly cancel = Deferred.makeUnsafe<void>()
+  readonly cancel: Deferred.Deferred<void>
   /** Completed once the turn has ended. */
-  readonly done = Deferred.makeUnsafe<void>()
+  readonly done: Deferred.Deferred<void>
   /** The fiber that runs the turn. */
   fiber: Fiber.Fiber<void> | undefined
+}
 
-  constructor(message: string, words: string | undefined, start: number, ended?: TurnStatus) {
-    this.message = message
-    this.words = words
-    this.start = start
-    this.ended = ended
-  }
+const makeTurn = (message: string, words: string | undefined, start: number, ended?: TurnStatus): ServedTurn => {
+  const [cancel, done] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+  return { message, words, start, ended, cancel, done, fiber: undefined }
 }
 
 /** Maximum number of turns whose streams can be resumed. */
@@ -108,7 +106,7 @@ export class OpenedSession {
     this.kept = last?.events[0]?.number
     for (const { event, message, number } of last?.events ?? []) {
       if (message === null) continue
-      const turn = this.turns.get(message) ?? new ServedTurn(message, undefined, number, "stopped")
+      const turn = this.turns.get(message) ?? makeTurn(message, undefined, number, "stopped")
       if (event._tag === "TurnEnded") turn.ended = event.status
       this.turns.set(message, turn)
     }
@@ -190,7 +188,7 @@ export class OpenedSession {
 
   /** Begins the turn of a message. */
   begin(message: string, text: string): ServedTurn {
-    const turn = new ServedTurn(message, text, this.events.last + this.waiting.length + 1)
+    const turn = makeTurn(message, text, this.events.last + this.waiting.length + 1)
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
     if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
@@ -199,11 +197,12 @@ export class OpenedSession {
     return turn
   }
 
-  /** Continues a turn that another process began. */
-  resume({ message, start, words }: ServedTurn): ServedTurn {
-    const turn = new ServedTurn(message, words, start)
+  /** Continues a turn that another process began. `missing`: events of it that its streams lack. */
+  resume({ message, start, words }: ServedTurn, missing: ReadonlyArray<ServedEvent["event"]>): ServedTurn {
+    const turn = makeTurn(message, words, start)
     this.turns.set(message, turn)
     this.run(turn)
+    for (const event of missing) this.publish({ message, event })
     return turn
   }
 

@@ -160,6 +160,10 @@ export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("pal
 const described = (summary: string, description?: string) =>
   OpenApi.annotations({ summary, ...(description === undefined ? {} : { description }) })
 
+/** What the requests of one session have in common, without and with a body. */
+const ofSession = { params: session, error: errors }
+const withBody = { params: session, error: bodyErrors }
+
 /** Everything about sessions. */
 const SessionsGroup = HttpApiGroup.make("sessions")
   .add(
@@ -188,38 +192,33 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       error: bodyErrors
     }).annotateMerge(described("Create a session")),
     HttpApiEndpoint.get("read", "/:id", {
-      params: session,
+      ...ofSession,
       query: { messages: Schema.optionalKey(upTo(1_000)), chars: Schema.optionalKey(upTo(100_000)) },
-      success: SessionView,
-      error: errors
+      success: SessionView
     }).annotateMerge(described("Read a session: its sums and its last messages")),
     HttpApiEndpoint.patch("change", "/:id", {
-      params: session,
+      ...withBody,
       payload: Schema.Struct({
         title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
         ...RecordChange.fields
       }),
-      success: SessionRow,
-      error: bodyErrors
+      success: SessionRow
     }).annotateMerge(
       described(
         "Change a session: its title, its tools, and how its turns are answered",
         "An empty title and null remove what was set. The turn that runs goes on with what it began with."
       )
     ),
-    HttpApiEndpoint.delete("remove", "/:id", {
-      params: session,
-      success: HttpApiSchema.NoContent,
-      error: errors
-    }).annotateMerge(described("Delete a session and everything recallable from it")),
+    HttpApiEndpoint.delete("remove", "/:id", { ...ofSession, success: HttpApiSchema.NoContent }).annotateMerge(
+      described("Delete a session and everything recallable from it")
+    ),
     HttpApiEndpoint.post("fork", "/:id/fork", {
-      params: session,
+      ...withBody,
       payload: Schema.Struct({ id: Schema.optionalKey(Id), at: Schema.optionalKey(EntryId) }),
-      success: SessionRow.pipe(HttpApiSchema.status(201)),
-      error: bodyErrors
+      success: SessionRow.pipe(HttpApiSchema.status(201))
     }).annotateMerge(described("Copy a session", "The copy goes back to the message `at`, as the chat's /tree does.")),
     HttpApiEndpoint.post("send", "/:id/messages", {
-      params: session,
+      ...withBody,
       headers: resume,
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
@@ -228,8 +227,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"])),
         ...TurnOptions.fields
       }),
-      success: Events,
-      error: bodyErrors
+      success: Events
     }).annotateMerge(
       described(
         "Send a message and stream its turn",
@@ -243,10 +241,9 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       error: errors
     }).annotateMerge(described("Stream the turn of a message, from the event after Last-Event-ID")),
     HttpApiEndpoint.get("events", "/:id/events", {
-      params: session,
+      ...ofSession,
       headers: resume,
-      success: Events,
-      error: errors
+      success: Events
     }).annotateMerge(described("Stream everything that happens to a session")),
     HttpApiEndpoint.post("answer", "/:id/calls/:call", {
       params: { id: Id, call: Schema.String.check(Schema.isMaxLength(1_024)) },
@@ -260,39 +257,30 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       )
     ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
-      params: session,
-      success: Schema.Struct({ cancelled: Schema.Boolean }),
-      error: errors
+      ...ofSession,
+      success: Schema.Struct({ cancelled: Schema.Boolean })
     }).annotateMerge(described("Cancel the running turn")),
     HttpApiEndpoint.post("compress", "/:id/compress", {
-      params: session,
+      ...withBody,
       payload: Schema.Struct({
         focus: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2_000))),
         force: Schema.optionalKey(Schema.Boolean)
       }),
-      success: CompressionDone,
-      error: bodyErrors
+      success: CompressionDone
     }).annotateMerge(described("Compress a session")),
-    HttpApiEndpoint.get("plan", "/:id/plan", {
-      params: session,
-      success: Decision,
-      error: errors
-    }).annotateMerge(described("Show what a compression would do")),
-    HttpApiEndpoint.post("undo", "/:id/undo", {
-      params: session,
-      success: Turned,
-      error: errors
-    }).annotateMerge(described("Undo the last compression")),
-    HttpApiEndpoint.post("redo", "/:id/redo", {
-      params: session,
-      success: Turned,
-      error: errors
-    }).annotateMerge(described("Redo the compression that was undone last")),
+    HttpApiEndpoint.get("plan", "/:id/plan", { ...ofSession, success: Decision }).annotateMerge(
+      described("Show what a compression would do")
+    ),
+    HttpApiEndpoint.post("undo", "/:id/undo", { ...ofSession, success: Turned }).annotateMerge(
+      described("Undo the last compression")
+    ),
+    HttpApiEndpoint.post("redo", "/:id/redo", { ...ofSession, success: Turned }).annotateMerge(
+      described("Redo the compression that was undone last")
+    ),
     HttpApiEndpoint.get("search", "/:id/recall", {
-      params: session,
+      ...ofSession,
       query: { pattern: Schema.String.check(Schema.isMaxLength(1_000)), maxTokens: Schema.optionalKey(upTo(100_000)) },
-      success: FoundParts,
-      error: errors
+      success: FoundParts
     }).annotateMerge(described("Search everything that left the window")),
     HttpApiEndpoint.get("recall", "/:id/recall/:handle", {
       params: { id: Id, handle: Handle },
@@ -304,16 +292,13 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: Excerpt,
       error: errors
     }).annotateMerge(described("Recall the text behind a handle, or lines of it")),
-    HttpApiEndpoint.get("ledger", "/:id/ledger", {
-      params: session,
-      success: SessionLedger,
-      error: errors
-    }).annotateMerge(described("List tokens, handles, compressions and cost of a session")),
+    HttpApiEndpoint.get("ledger", "/:id/ledger", { ...ofSession, success: SessionLedger }).annotateMerge(
+      described("List tokens, handles, compressions and cost of a session")
+    ),
     HttpApiEndpoint.get("export", "/:id/export", {
-      params: session,
+      ...ofSession,
       query: { format: Schema.optionalKey(FormatName) },
-      success: Schema.String.pipe(HttpApiSchema.asText()),
-      error: errors
+      success: Schema.String.pipe(HttpApiSchema.asText())
     }).annotateMerge(described("Export a session in any format; palimpsest holds everything"))
   )
   .middleware(RequestCheck)

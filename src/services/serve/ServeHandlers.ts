@@ -65,13 +65,20 @@ const asStream =
       ).pipe(Effect.andThen(work(tenant)))
     )
 
+class Storing extends Context.Service<Storing, (tenant: string) => Semaphore.Semaphore>()(
+  "palimpsest/services/serve/Storing"
+) {}
+
 /**
  * What a tenant stores and deletes beside its turns happens one after the other: sessions are counted before one more is stored, and
  * none is stored in a folder that is being deleted.
  */
-class Storing extends Context.Service<Storing, (tenant: string) => Semaphore.Semaphore>()(
-  "palimpsest/services/serve/Storing"
-) {}
+const oneAtATime = Effect.map(
+  Storing,
+  (storing) =>
+    <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
+      of((tenant) => storing(tenant).withPermit(work(tenant)))
+)
 
 const sessions = HttpApiBuilder.group(
   ServeApi,
@@ -79,29 +86,20 @@ const sessions = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
-    const storing = yield* Storing
+    const stored = yield* oneAtATime
     const streamed = asStream(limiter)
     /** A stream of events, which ends when the token of the request is revoked. */
     const watched = <A, E, R>(work: (tenant: string) => Effect.Effect<Stream.Stream<A>, E, R>) =>
       Effect.flatMap(Caller, ({ revoked }) => Effect.map(streamed(work), Stream.interruptWhen(revoked)))
     return handlers.handleAll({
       list: ({ query }) =>
-        of((tenant) =>
-          served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
-        ),
-      change: ({ params, payload }) =>
-        of((tenant) => storing(tenant).withPermit(served.change(tenant, params.id, payload))),
-      create: ({ payload }) => of((tenant) => storing(tenant).withPermit(served.create(tenant, payload))),
+        of((tenant) => served.list(tenant, { limit: defaultRows, ...query, totals: query.totals === "true" })),
+      change: ({ params, payload }) => stored((tenant) => served.change(tenant, params.id, payload)),
+      create: ({ payload }) => stored((tenant) => served.create(tenant, payload)),
       read: ({ params, query }) =>
-        of((tenant) =>
-          served.read(tenant, params.id, {
-            messages: query.messages ?? defaultMessages,
-            chars: query.chars ?? defaultChars
-          })
-        ),
+        of((tenant) => served.read(tenant, params.id, { messages: defaultMessages, chars: defaultChars, ...query })),
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
-      fork: ({ params, payload }) =>
-        of((tenant) => storing(tenant).withPermit(served.fork(tenant, params.id, payload))),
+      fork: ({ params, payload }) => stored((tenant) => served.fork(tenant, params.id, payload)),
       send: ({ headers, params, payload }) =>
         watched((tenant) => {
           const { id, media, onDisconnect, text, ...options } = payload
@@ -133,15 +131,14 @@ const tenants = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
-    const storing = yield* Storing
+    const stored = yield* oneAtATime
     return handlers.handleAll({
       exportAll: () =>
         Effect.flatMap(Caller, ({ revoked }) =>
           // It breaks off: an export that ends is whole.
           Effect.map(asStream(limiter)(served.exportAll), Stream.interruptWhen(Effect.andThen(revoked, noToken)))
         ),
-      removeAll: () =>
-        of((tenant) => storing(tenant).withPermit(Effect.map(served.removeAll(tenant), (sessions) => ({ sessions }))))
+      removeAll: () => stored((tenant) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
     })
   })
 )
@@ -155,16 +152,16 @@ const server = (version: string) =>
       return handlers.handleAll({
         health: () => Effect.succeed({ status: "ok" as const, version }),
         ready: () =>
-          Effect.flatMap(isReady, (ready) =>
-            ready
-              ? Effect.succeed({ status: "ready" as const })
-              : Effect.fail(new Unavailable({ message: "the server is stopping; try again in a moment" }))
-          ),
+          Effect.filterOrFail(
+            isReady,
+            (ready) => ready,
+            () => new Unavailable({ message: "the server is stopping; try again in a moment" })
+          ).pipe(Effect.as({ status: "ready" as const })),
         metrics: () =>
           of((tenant) =>
             tenant === localTenant
               ? PrometheusMetrics.format()
-              : Effect.fail(new NotFound({ message: "there is nothing at this address" }))
+              : new NotFound({ message: "there is nothing at this address" })
           )
       })
     })

@@ -112,6 +112,42 @@ export const SessionEntity = Entity.make("palimpsest/Session", [
 /** The id of the entity of a session. */
 export const entityId = (tenant: string, id: string): string => `${tenant}/${id}`
 
+// The turn was stopped because this runner stops or another one has taken the session. In both cases the engine ends this entity
+// before the message is tried again here.
+const again = Schedule.spaced("6 seconds")
+
+/** Answers a message with the sessions of this process, and returns how its turn ended. */
+const answered = (
+  local: ServedSessions["Service"],
+  tenant: string,
+  id: string,
+  { message, ...sent }: (typeof Send)["payloadSchema"]["Type"]
+) =>
+  local.send(tenant, id, { ...sent, id: message, onDisconnect: "continue", isAccepted: true }).pipe(
+    Effect.flatMap(
+      Stream.runFold(
+        (): TurnEnd => ({ status: "stopped", error: null }),
+        (end, { data: { event } }) => (event._tag === "TurnEnded" ? { status: event.status, error: event.error } : end)
+      )
+    ),
+    Effect.flatMap((last) =>
+      last.status === "stopped" ? Effect.fail(new Unavailable({ message: last.error ?? "" })) : Effect.succeed(last)
+    ),
+    Effect.scoped,
+    Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
+    // The store may be unavailable for a moment.
+    Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
+    Effect.catch((refused: ServeError) =>
+      Effect.succeed<TurnEnd>({ status: "failed", error: refused.message, refused })
+    ),
+    Effect.catchDefect((defect) =>
+      Effect.as(Effect.logError(defect), {
+        status: "failed" as const,
+        error: "the server could not do this; its log says why"
+      })
+    )
+  )
+
 /**
  * Answers messages with the sessions of this process, which must open a session even if its last owner seems to be
  * alive.
@@ -125,39 +161,12 @@ export const handlers = SessionEntity.toLayer(
 
     /** The number of messages that came and are not answered. The turn of each begins after the ones before, and after the session is opened. */
     let unanswered = 0
-    const answered = Effect.fnUntraced(function* ({ message, ...sent }: (typeof Send)["payloadSchema"]["Type"]) {
-      const begun = { ...sent, id: message, onDisconnect: "continue", isAccepted: true } as const
-      const stream = yield* local.send(tenant, id, begun)
-      const last = yield* Stream.runFold(
-        stream,
-        (): TurnEnd => ({ status: "stopped", error: null }),
-        (end, { data: { event } }) => (event._tag === "TurnEnded" ? { status: event.status, error: event.error } : end)
-      )
-      return last.status === "stopped" ? yield* new Unavailable({ message: last.error ?? "" }) : last
-    }, Effect.scoped)
-
-    // The turn was stopped because this runner stops or another one has taken the session. In both cases the engine
-    // ends this entity before the message is tried again here.
-    const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
       Send: ({ payload }) => {
         unanswered += 1
-        return answered(payload).pipe(
-          Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
-          // The store may be unavailable for a moment.
-          Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
-          Effect.catch((refused: ServeError) =>
-            Effect.succeed<TurnEnd>({ status: "failed", error: refused.message, refused })
-          ),
-          Effect.catchDefect((defect) =>
-            Effect.as(Effect.logError(defect), {
-              status: "failed" as const,
-              error: "the server could not do this; its log says why"
-            })
-          ),
-          Effect.ensuring(Effect.sync(() => void (unanswered -= 1)))
-        )
+        const done = Effect.sync(() => void (unanswered -= 1))
+        return Effect.ensuring(answered(local, tenant, id, payload), done)
       },
       Watch: ({ payload: { lastId, message } }) =>
         Stream.unwrap(

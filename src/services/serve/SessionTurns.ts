@@ -1,12 +1,13 @@
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, Path, RcMap, Stream } from "effect"
-import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
-import type { Part } from "../../domain/content/Content.ts"
+import { type Part, text } from "../../domain/content/Content.ts"
 import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { endAfter, type ServedTurnEnd } from "../../domain/serve/ServedTurnEnd.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import type { TurnOptions } from "../../domain/serve/SessionRecord.ts"
+import type { Session } from "../../domain/session/Session.ts"
 import { reconfigure } from "../chat/Chat.ts"
+import type { TurnError } from "../chat/Turn.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import type { Generation } from "../model/Model.ts"
 import { newId } from "../platform/NewId.ts"
@@ -15,7 +16,7 @@ import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { BadRequest, Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { BadRequest, Conflict, Unavailable } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 
@@ -24,16 +25,11 @@ import * as StoredSessions from "./StoredSessions.ts"
  * began.
  */
 
-/** How one turn is answered, from what its session and its message say. */
-interface TurnSettings {
-  readonly instruction: string | undefined
-  readonly model: string | undefined
-  /** The model of the session, which decides who writes its summaries, whatever model one message has. */
-  readonly chosen: string | undefined
-  readonly generation: Generation | undefined
-  /** Names and wildcards of the server's tools that it may use. Undefined: all. */
-  readonly selects: ReadonlyArray<string> | undefined
-}
+const agentsHere = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const { all } = yield* (yield* RuntimePlatform).agents(path.resolve("."), false)
+  return (yield* all).agents
+})
 
 /** The agent with this name. Sessions without tools have loaded none. */
 const agentNamed = Effect.fnUntraced(function* (
@@ -41,19 +37,9 @@ const agentNamed = Effect.fnUntraced(function* (
   tenant: string,
   { agent }: OpenedSession,
   name: string
-): Effect.fn.Return<LocalAgent, ServeError> {
+) {
   const loaded = agent.host.definitions.agents
-  const { agents } =
-    loaded.length > 0
-      ? { agents: loaded }
-      : yield* StoredSessions.inTenant(
-          stored,
-          tenant,
-          Effect.gen(function* () {
-            const path = yield* Path.Path
-            return yield* (yield* (yield* RuntimePlatform).agents(path.resolve("."), false)).all
-          })
-        )
+  const agents = loaded.length > 0 ? loaded : yield* StoredSessions.inTenant(stored, tenant, agentsHere)
   const definition = agents.find((one) => one.definition.name === name)?.definition
   if (definition?.kind === "local") return definition
   const names = agents.flatMap((one) => (one.definition.kind === "local" ? [one.definition.name] : []))
@@ -67,7 +53,7 @@ const turnSettings = Effect.fnUntraced(function* (
   session: OpenedSession,
   record: TurnOptions,
   own: TurnOptions = {}
-): Effect.fn.Return<TurnSettings, ServeError> {
+) {
   const { agent: name, generation, instruction, model, responseSchema } = { ...record, ...own }
   const agent = name === undefined ? undefined : yield* agentNamed(stored, tenant, session, name)
   const parameters: Generation = {
@@ -78,13 +64,26 @@ const turnSettings = Effect.fnUntraced(function* (
   return {
     instruction: instruction ?? agent?.prompt,
     model: model ?? (agent === undefined || agent.model === "inherit" ? undefined : agent.model),
+    // The model of the session decides who writes its summaries, whatever model one message has.
     chosen: record.model,
     generation: Object.keys(parameters).length === 0 ? undefined : parameters,
+    // Names and wildcards of the server's tools that it may use. Undefined: all.
     selects: agent?.tools
   }
 })
 
 type Served = ServedSessions["Service"]
+
+/** How a turn ended that failed. In a cluster, an unavailable database comes back, and the turn is continued. */
+const endOf = (cause: Cause.Cause<TurnError>, { error: told }: ServedTurnEnd, isCluster: boolean): ServedTurnEnd => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  const wasTakenOver =
+    error?._tag === "SessionStoreError" &&
+    (isCluster || error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
+  return Cause.hasInterrupts(cause) || wasTakenOver
+    ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
+    : { status: "failed", error: told ?? error?.message ?? "the server could not do this; its log says why" }
+}
 
 const runTurn = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -93,7 +92,7 @@ const runTurn = Effect.fnUntraced(function* (
   turn: ServedTurn,
   parts: ReadonlyArray<Part>,
   resumed: ResumedAnswer,
-  settings: TurnSettings,
+  settings: Effect.Success<ReturnType<typeof turnSettings>>,
   release: Effect.Effect<void>
 ) {
   const { journal, opened, sessions, stepsOf } = state
@@ -119,20 +118,7 @@ const runTurn = Effect.fnUntraced(function* (
   )
   yield* Effect.onExit(work, (exit) =>
     Effect.suspend(() => {
-      if (Exit.isFailure(exit)) {
-        const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-        // In a cluster, an unavailable database comes back, and the turn is continued.
-        const wasTakenOver =
-          error?._tag === "SessionStoreError" &&
-          (journal !== undefined || error.reason._tag === "SessionTaken" || error.reason._tag === "SessionChanged")
-        end =
-          Cause.hasInterrupts(exit.cause) || wasTakenOver
-            ? { status: "stopped", error: "another server took over, or this one stopped; send the message again" }
-            : {
-                status: "failed",
-                error: end.error ?? error?.message ?? "the server could not do this; its log says why"
-              }
-      }
+      if (Exit.isFailure(exit)) end = endOf(exit.cause, end, journal !== undefined)
       session.end(turn, end.status, end.error)
       // The streams continue with the session when it is opened again.
       if (end.status === "stopped") Deferred.doneUnsafe(session.closing, Effect.void)
@@ -154,84 +140,89 @@ const runTurn = Effect.fnUntraced(function* (
   ).pipe(Effect.exit)
 })
 
+type Message = Parameters<Served["send"]>[2]
+
+/** Begins the turn of a message, or continues the `lost` one that another process began, unless the session works on another message. */
+const beginTurn = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  session: OpenedSession,
+  id: string,
+  message: Message,
+  whole: Session,
+  lost: ServedTurn | undefined,
+  missing: ReturnType<typeof resumption>
+) {
+  const { limiter } = state.stored
+  const { isAccepted = false } = message
+  // Another server has begun the turn: this one continues it, whatever was used since.
+  const isRecorded = answerTo(whole, id) !== undefined
+  const isBegun = isAccepted && (lost !== undefined || isRecorded)
+  if (!isBegun) yield* limiter.checkTokens(tenant)
+  const record = yield* StoredSessions.recordOf(state.stored, tenant, session.id)
+  const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
+  const release = yield* limiter.take(tenant, "turns", { name: session.id, isAccepted })
+  const { running } = session
+  if (running !== undefined) {
+    yield* release
+    if (running.message === id) return running
+    return yield* new Conflict({
+      message: `the session is answering message ${running.message}; wait until it ends, or cancel it`
+    })
+  }
+  if (Deferred.isDoneUnsafe(session.closing)) {
+    yield* release
+    return yield* new Unavailable({ message: "the session was closed; send the message again" })
+  }
+  // No other request runs between these checks and this.
+  const turn = lost === undefined ? session.begin(id, message.text) : session.resume(lost, missing.events)
+  session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
+  yield* Metric.modify(runningTurns, 1)
+  // A message that is already in the conversation is asked again, not added again.
+  const parts = isRecorded ? [text("")] : [text(message.text), ...(message.media ?? []).map(filePart)]
+  const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
+  const work = runTurn(state, tenant, session, turn, parts, resumed, settings, release)
+  // The session stays open until the turn ends.
+  const opened = Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, session.id)))
+  turn.fiber = yield* FiberSet.run(state.turns, Effect.scoped(Effect.andThen(opened, work)), { startImmediately: true })
+  return turn
+})
+
+/** The turn of a message: the one that it has here, its recorded answer, or a new one. */
+const turnFor = Effect.fnUntraced(function* (
+  state: OpenSessions,
+  tenant: string,
+  session: OpenedSession,
+  id: string,
+  message: Message
+) {
+  const before = session.turn(id)
+  // The session holds a message once its model has begun to answer.
+  if (before?.ended === undefined && (before?.words ?? message.text) !== message.text) {
+    return yield* otherWords(session.id, id)
+  }
+  const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
+  const recorded = answerTo(whole, id)
+  if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(session.id, id)
+  if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
+  const lost = before?.ended === "stopped" ? before : undefined
+  const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
+  if (recorded?.isComplete !== true) {
+    return yield* beginTurn(state, tenant, session, id, message, whole, lost, missing)
+  }
+  if (lost === undefined) return recorded.text
+  const resumed = session.resume(lost, missing.events)
+  session.end(resumed, "answered", null)
+  return resumed
+}, Effect.uninterruptible)
+
 /** Sends a message, and streams its turn. A repeated message id returns the same turn. */
 export const send = (state: OpenSessions): Served["send"] =>
   Effect.fnUntraced(function* (tenant, id, message, lastId) {
     yield* accepting(state)
     yield* StoredSessions.checkModel(state.stored, tenant, message.options?.model)
     const messageId = message.id ?? (yield* newId)
-    const turn = yield* within(
-      state,
-      tenant,
-      id,
-      Effect.fnUntraced(function* (session) {
-        const before = session.turn(messageId)
-        // The session holds a message once its model has begun to answer.
-        if (before?.ended === undefined && (before?.words ?? message.text) !== message.text) {
-          return yield* otherWords(id, messageId)
-        }
-        const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
-        const recorded = answerTo(whole, messageId)
-        if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(id, messageId)
-        if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
-        const lost = before?.ended === "stopped" ? before : undefined
-        const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
-        const resume = (one: ServedTurn) => {
-          const resumed = session.resume(one)
-          for (const event of missing.events) session.publish({ message: messageId, event })
-          return resumed
-        }
-        if (recorded?.isComplete === true) {
-          if (lost === undefined) return recorded.text
-          const resumed = resume(lost)
-          session.end(resumed, "answered", null)
-          return resumed
-        }
-        const { limiter } = state.stored
-        const { isAccepted = false } = message
-        // Another server has begun the turn: this one continues it, whatever was used since.
-        const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
-        if (!isBegun) yield* limiter.checkTokens(tenant)
-        const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
-        const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
-        const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
-        const { running } = session
-        if (running !== undefined) {
-          yield* release
-          if (running.message === messageId) return running
-          return yield* new Conflict({
-            message: `the session is answering message ${running.message}; wait until it ends, or cancel it`
-          })
-        }
-        if (Deferred.isDoneUnsafe(session.closing)) {
-          yield* release
-          return yield* new Unavailable({ message: "the session was closed; send the message again" })
-        }
-        // No other request runs between these checks and this.
-        const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
-        session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
-        yield* Metric.modify(runningTurns, 1)
-        // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
-        // added again.
-        const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
-        const work = runTurn(
-          state,
-          tenant,
-          session,
-          turn,
-          recorded === undefined ? [{ text: message.text }, ...(message.media ?? []).map(filePart)] : [{ text: "" }],
-          resumed,
-          settings,
-          release
-        )
-        turn.fiber = yield* FiberSet.run(
-          state.turns,
-          Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),
-          { startImmediately: true }
-        )
-        return turn
-      }, Effect.uninterruptible)
-    )
+    const turn = yield* within(state, tenant, id, (session) => turnFor(state, tenant, session, messageId, message))
     if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
     const cancels = (message.onDisconnect ?? state.settings.onDisconnect ?? "continue") === "cancel"
     if (cancels) {

@@ -100,11 +100,7 @@ const maxLists = 8
 /** Makes the state of stored sessions. */
 export const make = Effect.fnUntraced(function* (model: string | undefined) {
   const runtimes = yield* TenantRuntimes
-  const listed = (tenant: string) =>
-    Effect.map(
-      store({ runtimes }, tenant, ({ summaries }) => summaries),
-      userSessions
-    )
+  const listed = (tenant: string) => store({ runtimes }, tenant, ({ summaries }) => Effect.map(summaries, userSessions))
   const stored: StoredSessions = {
     runtimes,
     limiter: yield* TenantLimiter,
@@ -137,8 +133,7 @@ export const store = <A>(
   stored: Pick<StoredSessions, "runtimes">,
   tenant: string,
   use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
-): Effect.Effect<A, ServeError> =>
-  inTenant(stored, tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+) => inTenant(stored, tenant, SessionStore.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
 
 /** Fails for a session that the tenant does not have, before anything is opened, because opening would create it. */
 export const existing = (stored: StoredSessions, tenant: string, id: string) =>
@@ -156,22 +151,17 @@ export const records = <A>(
   stored: StoredSessions,
   tenant: string,
   use: (records: SessionRecords["Service"]) => Effect.Effect<A, SessionStoreError>
-): Effect.Effect<A, ServeError> =>
-  inTenant(stored, tenant, SessionRecords.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+) => inTenant(stored, tenant, SessionRecords.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
 
 /** Returns what a client set for a session. */
-export const recordOf = (
-  stored: StoredSessions,
-  tenant: string,
-  id: string
-): Effect.Effect<SessionRecord, ServeError> =>
+export const recordOf = (stored: StoredSessions, tenant: string, id: string) =>
   records(stored, tenant, ({ get }) => Effect.flatMap(get([id]), (found) => readable(id, found.get(id))))
 
 /** Fails for a model of no known provider. */
 export const checkModel = (stored: StoredSessions, tenant: string, model: string | null = null) =>
   Effect.flatMap(inTenant(stored, tenant, Model), ({ access }) => {
     const reached = model === null ? undefined : access?.reach(model)
-    return reached?._tag === "NoModel" ? Effect.fail(new BadRequest({ message: reached.text })) : Effect.void
+    return reached?._tag === "NoModel" ? new BadRequest({ message: reached.text }) : Effect.void
   })
 
 /** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
@@ -196,16 +186,16 @@ export const compressionBy = Effect.fnUntraced(function* (
   return { status, outcome: "Compressed", before, after, reason: null, snapshot: null } satisfies CompressionDone
 })
 
-/** The user's windows and prices. */
-const ledgerSettings = (stored: StoredSessions, tenant: string) =>
+const settingsOf = (stored: StoredSessions, tenant: string) =>
   inTenant(
     stored,
     tenant,
     Settings.use(({ read }) => read)
-  ).pipe(
-    Effect.map(({ settings: { models, window } }): LedgerSettings => ({ models, window })),
-    Effect.catchTag("SettingsError", internal)
-  )
+  ).pipe(Effect.catchTag("SettingsError", internal))
+
+/** The user's windows and prices. */
+const ledgerSettings = (stored: StoredSessions, tenant: string) =>
+  Effect.map(settingsOf(stored, tenant), ({ settings: { models, window } }): LedgerSettings => ({ models, window }))
 
 /** Fails when the tenant has reached its limit of sessions. */
 const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
@@ -235,114 +225,69 @@ interface Serving {
   readonly branch: ServedSessions["Service"]["branch"]
 }
 
-/** Stores and reads sessions, which no conversation has to be opened for. */
-export const storing = (
+type Served = ServedSessions["Service"]
+
+/** Whether a session contains all words of a search, which are in lower case. */
+const containsWords = (
+  words: ReadonlyArray<string>,
+  { firstPrompt = "", id, title = "" }: SessionSummary,
+  { metadata = {} }: SessionRecord
+) => {
+  const text = [title, firstPrompt, id, ...Object.values(metadata)].join("\n").toLowerCase()
+  return words.every((word) => text.includes(word))
+}
+
+/** The row of a listed session. `settings`: those of its totals, if they are shown. */
+const listedRow = Effect.fnUntraced(function* (
   stored: StoredSessions,
-  { accepting, branch, lastEvent, row }: Serving
-): Pick<
-  ServedSessions["Service"],
-  "branch" | "change" | "create" | "exported" | "fork" | "ledger" | "list" | "read"
-> => ({
-  branch,
-  create: Effect.fnUntraced(function* (tenant, created) {
-    yield* accepting
-    yield* checkModel(stored, tenant, created.model)
-    yield* checkRoom(stored, tenant)
-    const id = created.id ?? (yield* newId)
-    const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
-      Effect.map(([chat, { settings }]) => ({
-        ...chat,
-        // The model that the client sets is in the record: once it is removed there, this one answers.
-        model: stored.model ?? settings.model ?? chat.model
-      })),
-      Effect.catchTag("SettingsError", internal)
-    )
-    const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
-    const { id: _id, title, ...record } = created
-    // Set first: the session is never without it. What a session left that had this id is replaced.
-    yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
-      records(stored, tenant, (kept) => set(kept, id, record))
-    )
-    yield* store(stored, tenant, ({ add }) => add([started]))
-    if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
-    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
-  }),
-  fork: Effect.fnUntraced(function* (tenant, id, options) {
-    yield* accepting
-    yield* checkRoom(stored, tenant)
-    const { events, session } = yield* load(stored, tenant, id)
-    const [started, ...rest] = events
-    if (started?._tag !== "Started") return yield* noSession(id)
-    const { at } = options
-    if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
-      return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
-    }
-    const copied = options.id ?? (yield* newId)
-    const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
-    const record = yield* recordOf(stored, tenant, id)
-    yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
-    yield* records(stored, tenant, (kept) => set(kept, copied, record))
-    if (at !== undefined) yield* branch(tenant, copied, at)
-    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, copied)))
-  }),
-  list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
-    const words = search
-      .toLowerCase()
-      .split(/\s+/)
-      .filter((word) => word !== "")
+  { row }: Serving,
+  tenant: string,
+  summary: SessionSummary,
+  record: StoredRecord | undefined,
+  settings: LedgerSettings | undefined
+) {
+  const isBroken = record !== undefined && Option.isNone(record)
+  const plain = withRecord(row(tenant, isBroken ? { ...summary, problem: unreadable } : summary), readableOf(record))
+  if (settings === undefined || summary.problem !== undefined) return plain
+  const { bytes, id, updatedAt } = summary
+  const sums = yield* Effect.option(Cache.get(stored.totals, { tenant, id, bytes, updatedAt, settings }))
+  return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
+})
+
+const list = (stored: StoredSessions, serving: Serving): Served["list"] =>
+  Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
+    const words = search.toLowerCase().split(/\s+/).filter(Boolean)
     const searched = words.length === 0 ? undefined : yield* records(stored, tenant, ({ get }) => get())
-    const isFound = ({ firstPrompt = "", id, title = "" }: SessionSummary) => {
-      if (searched === undefined) return true
-      const metadata = Object.values(readableOf(searched.get(id)).metadata ?? {})
-      const text = [title, firstPrompt, id, ...metadata].join("\n").toLowerCase()
-      return words.every((word) => text.includes(word))
-    }
     const last = cursor === undefined ? undefined : placeIn(cursor)
     const listed = yield* last === undefined ? Cache.refresh(stored.lists, tenant) : Cache.get(stored.lists, tenant)
     const all = listed.filter(
-      (summary) => (last === undefined || lastWrittenFirst(last, summary) < 0) && isFound(summary)
+      (summary) =>
+        (last === undefined || lastWrittenFirst(last, summary) < 0) &&
+        (searched === undefined || containsWords(words, summary, readableOf(searched.get(summary.id))))
     )
     const shown = all.slice(0, limit)
-    const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
+    const settings = isSummed ? yield* ledgerSettings(stored, tenant) : undefined
     const ids = shown.map(({ id }) => id)
     const kept = searched ?? (yield* records(stored, tenant, ({ get }) => get(ids)))
-    const rows = yield* Effect.forEach(
-      shown,
-      Effect.fnUntraced(function* (summary, index) {
-        const record = kept.get(summary.id)
-        const isBroken = record !== undefined && Option.isNone(record)
-        const plain = withRecord(
-          row(tenant, isBroken ? { ...summary, problem: unreadable } : summary),
-          readableOf(record)
-        )
-        if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
-        const { bytes, id, updatedAt } = summary
-        const sums = yield* Effect.option(Cache.get(stored.totals, { tenant, id, bytes, updatedAt, settings }))
-        return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
-      })
+    const sessions = yield* Effect.forEach(shown, (summary, index) =>
+      listedRow(stored, serving, tenant, summary, kept.get(summary.id), index < maxSummed ? settings : undefined)
     )
     const more = all.length - shown.length
     const end = shown.at(-1)
-    return { sessions: rows, more, next: more === 0 || end === undefined ? null : cursorOf(end) }
-  }),
-  change: Effect.fnUntraced(function* (tenant, id, { title, ...change }) {
-    yield* checkModel(stored, tenant, change.model)
-    if (title === undefined) yield* existing(stored, tenant, id)
-    else yield* store(stored, tenant, ({ rename }) => rename(id, title))
-    if (Object.keys(change).length > 0) {
-      yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
-    }
-    yield* Cache.invalidate(stored.lists, tenant)
-    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
-  }),
+    return { sessions, more, next: more === 0 || end === undefined ? null : cursorOf(end) }
+  })
+
+/** Reads sessions, which no conversation has to be opened for. */
+const reading = (stored: StoredSessions, serving: Serving): Pick<Served, "exported" | "ledger" | "list" | "read"> => ({
+  list: list(stored, serving),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
     // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.
-    const last = yield* lastEvent(tenant, id)
+    const last = yield* serving.lastEvent(tenant, id)
     const { events, session } = yield* load(stored, tenant, id)
     const shown = shownMessages(session, messages, chars)
     const record = yield* recordOf(stored, tenant, id)
     return {
-      ...withRecord(row(tenant, yield* existing(stored, tenant, id)), record),
+      ...withRecord(serving.row(tenant, yield* existing(stored, tenant, id)), record),
       totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
@@ -356,9 +301,76 @@ export const storing = (
     return ledgerOf(session, events, yield* ledgerSettings(stored, tenant))
   }),
   exported: (tenant, id, format) =>
-    Effect.flatMap(load(stored, tenant, id), ({ events }) =>
-      Effect.map(exportedLines(tenant, format, events), (lines) => `${lines.join("\n")}\n`)
+    load(stored, tenant, id).pipe(
+      Effect.flatMap(({ events }) => exportedLines(tenant, format, events)),
+      Effect.map((lines) => `${lines.join("\n")}\n`)
     )
+})
+
+/** Stores sessions. */
+const writing = (
+  stored: StoredSessions,
+  { accepting, branch, row }: Serving
+): Pick<Served, "branch" | "change" | "create" | "fork"> => {
+  const shownRow = Effect.fnUntraced(function* (tenant: string, id: string) {
+    const record = yield* recordOf(stored, tenant, id)
+    return withRecord(row(tenant, yield* existing(stored, tenant, id)), record)
+  })
+  return {
+    branch,
+    create: Effect.fnUntraced(function* (tenant, created) {
+      yield* accepting
+      yield* checkModel(stored, tenant, created.model)
+      yield* checkRoom(stored, tenant)
+      const id = created.id ?? (yield* newId)
+      const chat = yield* inTenant(stored, tenant, ChatDefaults)
+      const { settings } = yield* settingsOf(stored, tenant)
+      // The model that the client sets is in the record: once it is removed there, this one answers.
+      const defaults = { ...chat, model: stored.model ?? settings.model ?? chat.model }
+      const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+      const { id: _, title, ...record } = created
+      // Set first: the session is never without it. What a session left that had this id is replaced.
+      yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
+        records(stored, tenant, (kept) => set(kept, id, record))
+      )
+      yield* store(stored, tenant, ({ add }) => add([started]))
+      if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
+      return yield* shownRow(tenant, id)
+    }),
+    fork: Effect.fnUntraced(function* (tenant, id, { at, id: copied }) {
+      yield* accepting
+      yield* checkRoom(stored, tenant)
+      const { events, session } = yield* load(stored, tenant, id)
+      const [started, ...rest] = events
+      if (started?._tag !== "Started") return yield* noSession(id)
+      if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
+        return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
+      }
+      const copy = copied ?? (yield* newId)
+      const first = { ...started, session: copy, at: yield* Clock.currentTimeMillis }
+      const record = yield* recordOf(stored, tenant, id)
+      yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
+      yield* records(stored, tenant, (kept) => set(kept, copy, record))
+      if (at !== undefined) yield* branch(tenant, copy, at)
+      return yield* shownRow(tenant, copy)
+    }),
+    change: Effect.fnUntraced(function* (tenant, id, { title, ...change }) {
+      yield* checkModel(stored, tenant, change.model)
+      if (title === undefined) yield* existing(stored, tenant, id)
+      else yield* store(stored, tenant, ({ rename }) => rename(id, title))
+      if (Object.keys(change).length > 0) {
+        yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
+      }
+      yield* Cache.invalidate(stored.lists, tenant)
+      return yield* shownRow(tenant, id)
+    })
+  }
+}
+
+/** Stores and reads sessions, which no conversation has to be opened for. */
+export const storing = (stored: StoredSessions, serving: Serving) => ({
+  ...reading(stored, serving),
+  ...writing(stored, serving)
 })
 
 /** A message of the program without what it says of the folders of this machine. */
@@ -390,10 +402,6 @@ const withoutFolders = (event: SessionEvent): ReadonlyArray<SessionEvent> => {
 /** The lines of an export. The tenant `local` is the user of this machine, and gets everything. */
 export const exportedLines = (tenant: string, format: FormatName, events: ReadonlyArray<SessionEvent>) =>
   TranscriptExport.lines(format, tenant === localTenant ? events : events.flatMap(withoutFolders))
-
-/** A session's row with what its record has for it. */
-const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
-  Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
 /**
  * Deletes a session that `close` closes. Tries both again while it is in use: streams that are reading the session end

@@ -4,11 +4,12 @@ import { limitReached, type TenantUsage, unused, used } from "../../domain/serve
 import { TooMany } from "./ServeErrors.ts"
 import { SharedUsage, type UsageOfAll } from "./SharedUsage.ts"
 
+/** What a tenant holds for as long as it lasts. */
+type Held = "streams" | "turns"
+
 /** What a tenant holds at the moment, and how often each. */
-interface Running {
+interface Running extends Readonly<Record<Held, Map<string, number>>> {
   readonly alone: Semaphore.Semaphore
-  readonly turns: Map<string, number>
-  readonly streams: Map<string, number>
 }
 
 /** Seconds after which a client tries again where a turn or a stream must end first. */
@@ -36,7 +37,7 @@ export class TenantLimiter extends Context.Service<
      */
     readonly take: (
       tenant: string,
-      what: "streams" | "turns",
+      what: Held,
       options?: { readonly name?: string | undefined; readonly isAccepted?: boolean | undefined }
     ) => Effect.Effect<Effect.Effect<void>, TooMany>
   }
@@ -49,17 +50,10 @@ export class TenantLimiter extends Context.Service<
     )
 }
 
-const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLimiter["Service"] => {
+/** Counts requests and tokens. */
+const counting = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll | undefined) => {
   const usage = new Map<string, TenantUsage>()
-  const running = new Map<string, Running>()
-  let streams = 0
   const usageOf = (tenant: string) => usage.get(tenant) ?? unused
-  const limits = (tenant: string) => limitsOf(settings, tenant)
-  const runningOf = (tenant: string) => {
-    const all = running.get(tenant) ?? { alone: Semaphore.makeUnsafe(1), turns: new Map(), streams: new Map() }
-    running.set(tenant, all)
-    return all
-  }
   const check = Effect.fnUntraced(function* (tenant: string, kind: keyof TenantUsage, isCounted = false) {
     const now = yield* Clock.currentTimeMillis
     const reached = limitReached(usageOf(tenant), kind, limits(tenant), now, isCounted)
@@ -80,13 +74,19 @@ const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLi
         : { ...usageOf(tenant), [kind]: { from: now - all.ageMillis, used: all.used } }
     )
   })
-  const take = Effect.fnUntraced(function* (
-    tenant: string,
-    what: "streams" | "turns",
-    name: string,
-    isAccepted: boolean
-  ) {
-    const held = runningOf(tenant)[what]
+  return { check, count }
+}
+
+/** Counts the turns and streams that a tenant holds, and how often each. */
+const holding = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll | undefined) => {
+  const running = new Map<string, Running>()
+  const heldBy = (tenant: string) => {
+    const all = running.get(tenant) ?? { alone: Semaphore.makeUnsafe(1), turns: new Map(), streams: new Map() }
+    running.set(tenant, all)
+    return all
+  }
+  const take = Effect.fnUntraced(function* (tenant: string, what: Held, name: string, isAccepted: boolean) {
+    const held = heldBy(tenant)[what]
     const limit = limits(tenant)[what]
     const isFree = isAccepted || held.has(name) || held.size < limit
     if (
@@ -101,13 +101,27 @@ const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLi
     }
     held.set(name, (held.get(name) ?? 0) + 1)
   })
-  const give = Effect.fnUntraced(function* (tenant: string, what: "streams" | "turns", name: string) {
-    const held = runningOf(tenant)[what]
+  const give = Effect.fnUntraced(function* (tenant: string, what: Held, name: string) {
+    const held = heldBy(tenant)[what]
     const left = (held.get(name) ?? 1) - 1
     if (left > 0) return void held.set(name, left)
     held.delete(name)
     if (shared !== undefined) yield* shared.give(tenant, what, name)
   })
+  // One after the other, so that a name is not given back by one while another one takes it.
+  const alone = (tenant: string) => heldBy(tenant).alone.withPermit
+  return {
+    take: (tenant: string, what: Held, name: string, isAccepted: boolean) =>
+      alone(tenant)(take(tenant, what, name, isAccepted)),
+    give: (tenant: string, what: Held, name: string) => alone(tenant)(give(tenant, what, name))
+  }
+}
+
+const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLimiter["Service"] => {
+  const limits = (tenant: string) => limitsOf(settings, tenant)
+  const { check, count } = counting(limits, shared)
+  const held = holding(limits, shared)
+  let streams = 0
   return {
     limits,
     request: (tenant) =>
@@ -121,15 +135,13 @@ const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLi
     tokens: (tenant, amount) => count(tenant, "tokens", amount),
     take: (tenant, what, { isAccepted = false, name = `stream ${(streams += 1)}` } = {}) =>
       Effect.suspend(() => {
-        // One after the other, so that a name is not given back by one while another one takes it.
-        const { alone } = runningOf(tenant)
         let isHeld = true
         const release = Effect.suspend(() => {
           if (!isHeld) return Effect.void
           isHeld = false
-          return alone.withPermit(give(tenant, what, name))
+          return held.give(tenant, what, name)
         })
-        return Effect.as(Effect.uninterruptible(alone.withPermit(take(tenant, what, name, isAccepted))), release)
+        return Effect.as(Effect.uninterruptible(held.take(tenant, what, name, isAccepted)), release)
       })
   }
 }

@@ -2,7 +2,7 @@ import { Context, Effect } from "effect"
 import { payload } from "../../domain/content/Content.ts"
 import { type Handle, handleOf, type Hash } from "../../domain/content/Handle.ts"
 import { type Draft, type Entry, type EntryId, sourceOf } from "../../domain/conversation/Conversation.ts"
-import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { TempStore } from "./TempStore.ts"
 
 /** The bytes that a handle names. */
@@ -66,7 +66,7 @@ export const makeEntry = Effect.fnUntraced(function* (
   id: EntryId,
   held: HandleIndex,
   counted?: ReadonlyArray<number>
-): Effect.fn.Return<Entry, TokenCountError, TokenCounter | TempStore> {
+) {
   const counter = yield* TokenCounter
   const store = yield* TempStore
   const { parts } = draft.content

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import { applyEvent, emptySession, type Session, startedWith } from "../../domain/session/Session.ts"
-import { type SessionLog, SessionStore, SessionStoreError } from "./SessionStore.ts"
+import { type SessionLog, SessionStore } from "./SessionStore.ts"
 
 /** A session that is open for writing. */
 export interface OpenedSession {
@@ -20,7 +20,3 @@ export const openSession = Effect.fnUntraced(function* (id: string) {
   const { complete, log, session } = yield* (yield* SessionStore).open(id)
   return { log, session: complete ? session : yield* log.whole } satisfies OpenedSession
 })
-
-/** Large parts are read on first use. A part that cannot be read fails the effect that uses it. */
-export const readingLater = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
-  Effect.catchDefect(use, (defect) => (defect instanceof SessionStoreError ? Effect.fail(defect) : Effect.die(defect)))

@@ -17,11 +17,7 @@ export const StoresFiles = Context.Reference<Effect.Effect<boolean>>("palimpsest
 })
 
 /** Returns a function that finds the path of a stored session's log. It finds none when the store is a database. */
-export const locateLogs = Effect.gen(function* (): Effect.fn.Return<
-  (id: string) => string | undefined,
-  never,
-  SessionFiles
-> {
+export const locateLogs = Effect.gen(function* () {
   const { of } = yield* SessionFiles
   return (yield* yield* StoresFiles) ? of : () => undefined
 })

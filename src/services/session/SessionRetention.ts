@@ -44,7 +44,7 @@ export const remove = Effect.fn("SessionRetention.remove")(function* (
 export const enforce = Effect.fn("SessionRetention.enforce")(function* (
   settings: RetentionSettings,
   current?: string | undefined
-): Effect.fn.Return<RetentionResult, RetentionInvalid | SessionStoreError, SessionStore> {
+) {
   const retention = parseRetention(settings)
   if (retention._tag === "Failure") return yield* new RetentionInvalid({ problem: retention.failure })
   const deleted: Array<SessionSummary> = []

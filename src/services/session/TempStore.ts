@@ -112,11 +112,6 @@ export class TempStore extends Context.Service<
     /** Reads the bytes with this hash, and checks them against it. */
     readonly get: (hash: Hash) => Effect.Effect<Uint8Array, TempStoreError>
     /**
-     * Returns a function that reads these bytes at once, checks them and throws `TempStoreError`; undefined when the store does not
-     * hold as many bytes under this hash, or cannot tell without reading them. Absent: the store cannot read without waiting.
-     */
-    readonly later?: ((hash: Hash, size: number) => (() => Uint8Array) | undefined) | undefined
-    /**
      * Finds the one stored hash that a handle names. Conversations may share a store, so a hit does not mean that a conversation
      * holds the bytes: to recall within one, use `Chat.recall` or `Recall`.
      */

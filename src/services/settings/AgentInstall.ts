@@ -65,10 +65,7 @@ const textOf = Effect.fnUntraced(function* ({ file, named }: Pick<PlannedFile, "
 const onDisk = Effect.mapError((error: PlatformError.PlatformError) => failure(diskErrorText(error)))
 
 /** Finds the files of an agent. Reads none of them: ask the user first where a link leads out of the folder. */
-export const locateFiles = (
-  files: ReadonlyArray<AgentFile>,
-  places: InstallPlaces
-): Effect.Effect<ReadonlyArray<LocatedFile>, InstallError, FileSystem.FileSystem | Path.Path> =>
+export const locateFiles = (files: ReadonlyArray<AgentFile>, places: InstallPlaces) =>
   Effect.forEach(files, ({ base, edits, path: name }) =>
     Effect.gen(function* () {
       const path = yield* Path.Path
@@ -102,7 +99,7 @@ export const planFiles = Effect.fn("AgentInstall.planFiles")(function* (
   files: ReadonlyArray<LocatedFile>,
   isAdded: boolean,
   places: InstallPlaces
-): Effect.fn.Return<ReadonlyArray<PlannedFile>, InstallError, FileSystem.FileSystem | Path.Path> {
+) {
   const records = yield* readRecords(places.records)
   return yield* Effect.forEach(files, (file) => planFile(file, isAdded, records))
 })
@@ -126,7 +123,7 @@ const isSame = (one: InstallRecords, other: InstallRecords): boolean =>
 export const applyPlan = Effect.fn("AgentInstall.applyPlan")(function* (
   planned: ReadonlyArray<PlannedFile>,
   { records }: InstallPlaces
-): Effect.fn.Return<void, InstallError, FileSystem.FileSystem | Path.Path> {
+) {
   const changes = planned.filter(isChange)
   // The home folder is not created for nothing.
   if (changes.length === 0 && planned.every(({ isRecorded, record }) => !isRecorded && record === undefined)) return

@@ -24,9 +24,7 @@ const decode = Schema.decodeEffect(Stored)
 const encode = Schema.encodeEffect(Stored)
 
 /** Reads the records; none when there is no file. */
-export const readRecords = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<InstallRecords, InstallError, FileSystem.FileSystem> {
+export const readRecords = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const place = yield* fs.realPath(file).pipe(
     Effect.catchIf(isNotFound, () => Effect.undefined),

@@ -15,13 +15,13 @@ export class TokenCountError extends Schema.TaggedError<TokenCountError>()("Toke
 export class TokenCounter extends Context.Service<
   TokenCounter,
   {
-    /** Tokens of each part, in order. */
+    /** Tokens of each part, in order: whole numbers that are not negative. */
     readonly count: (parts: ReadonlyArray<Part>) => Effect.Effect<ReadonlyArray<number>, TokenCountError>
   }
 >()("palimpsest/services/tokens/TokenCounter") {
   /**
    * Provides a counter of your own: a function of a text, for example a tokenizer. Tool results count as their texts,
-   * other parts as their JSON; media are estimated. A count that is not a number, or is negative, is a failure.
+   * other parts as their JSON; media are estimated. Fractions are rounded up. A count that is not a number, or is negative, is a failure.
    *
    * **Example** (Counting with a tokenizer of your own)
    *
@@ -49,7 +49,7 @@ export class TokenCounter extends Context.Service<
 
 const failed = (message: string, cause: unknown) => new TokenCountError({ message, cause })
 
-const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<number, TokenCountError> =>
+const countedBy = (count: (text: string) => number, part: Part) =>
   isMedia(part) || responseContent(part).media.length > 0
     ? Effect.suspend(() => Work.run(partTokens(part)))
     : Effect.try({
@@ -58,7 +58,7 @@ const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<n
       }).pipe(
         Effect.flatMap((tokens) =>
           Number.isFinite(tokens) && tokens >= 0
-            ? Effect.succeed(tokens)
+            ? Effect.succeed(Math.ceil(tokens))
             : Effect.fail(failed(`the token counter returned ${tokens}; expected a number of tokens`, tokens))
         )
       )

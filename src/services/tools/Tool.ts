@@ -339,7 +339,7 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
   name: keyof Tools,
   args: unknown,
   { id, progress }: CallContext
-): Effect.Effect<ToolResult, ToolFailure, AiTool.HandlerServices<Tools[keyof Tools]>> =>
+) =>
   Effect.gen(function* () {
     // A toolkit decodes its arguments itself, and reports what is wrong with them.
     const results = yield* toolkit.handle(name, args as AiTool.ParametersEncoded<Tools[keyof Tools]>, id)

@@ -85,7 +85,7 @@ const sourcesIn = Effect.fnUntraced(function* (
   folder: string,
   above: FolderSources | undefined,
   holds?: ReadonlySet<string>
-): Effect.fn.Return<FolderSources> {
+) {
   const mayHold = (name: string) => holds === undefined || holds.has(name)
   const read = (...names: ReadonlyArray<string>) =>
     Effect.map(Effect.provideService(readRules(path.join(folder, ...names)), FileSystem.FileSystem, fs), sourceOf)

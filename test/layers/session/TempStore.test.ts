@@ -89,24 +89,6 @@ describe("FileTempStore", () => {
       assert.deepStrictEqual(changes, [])
     })
 
-    it.effect("stores bytes under a hash that is known, and reads them at once if they are all there", function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const folder = yield* freshFolder
-      const store = yield* Effect.provide(TempStore, FileTempStore.layer(folder))
-      const hash = yield* store.hash(bytes)
-      assert.isUndefined(store.later?.(hash, bytes.length))
-      assert.strictEqual(yield* store.put(bytes), hash)
-      const read = store.later?.(hash, bytes.length)
-      assert.deepStrictEqual([...(read?.() ?? [])], [...bytes])
-      assert.isUndefined(store.later?.(hash, bytes.length - 1))
-      yield* fs.writeFile(path.join(folder, hash), Bytes.encode("y".repeat(10_000)))
-      assert.throws(() => read?.(), "was changed or damaged")
-      yield* fs.rename(path.join(folder, hash), path.join(folder, "elsewhere"))
-      yield* fs.symlink(path.join(folder, "elsewhere"), path.join(folder, hash))
-      assert.isUndefined(store.later?.(hash, bytes.length))
-    })
-
     it.effect("detects a damaged blob, and repairs it when the bytes are stored again", function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path

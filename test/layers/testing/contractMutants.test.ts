@@ -78,8 +78,7 @@ const storeMutants: Readonly<Record<string, (blobs: Blobs, good: Store) => Parti
             blobs.set(claimed, Uint8Array.from(bytes))
             return claimed
           })
-  }),
-  "reads at once what it does not have": () => ({ later: () => () => new Uint8Array(3) })
+  })
 }
 
 const storeFailures = (mutate: (blobs: Blobs, good: Store) => Partial<Store>, isDurable = true) =>

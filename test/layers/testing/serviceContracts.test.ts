@@ -1,4 +1,4 @@
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import { model, text } from "../../../src/domain/content/Content.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import {
@@ -30,7 +30,7 @@ tokenCounterContract(
   { describe, it },
   made(
     "TokenCounter.layer",
-    TokenCounter.layer((words) => Math.ceil(words.length / 4))
+    TokenCounter.layer((words) => words.length / 4)
   )
 )
 summarizerContract({ describe, it }, made("Summarizer.layerExtractive", Summarizer.layerExtractive))
@@ -50,6 +50,7 @@ const goodModel: Model["Service"] = {
 }
 const usage = { prompt: -1, answer: 1.5, thoughts: 0, cached: 0 }
 let streams = 0
+let asked = 0
 const modelMutants: Readonly<Record<string, Partial<Model["Service"]>>> = {
   "answers as the user": {
     generate: () => Effect.succeed({ content: { role: "user", parts: [text("x")] }, finishReason: "STOP", usage: null })
@@ -78,7 +79,36 @@ const modelMutants: Readonly<Record<string, Partial<Model["Service"]>>> = {
         goodModel.generate(request)
       )
   },
-  fails: { generate: () => Effect.die("no") }
+  fails: { generate: () => Effect.die("no") },
+  "answers with a blank text": {
+    generate: () => Effect.succeed({ content: model(text("")), finishReason: "STOP", usage: null })
+  },
+  "reports a cache below nothing": {
+    generate: () =>
+      Effect.succeed({
+        content: model(text("x")),
+        finishReason: "STOP",
+        usage: { prompt: 1, answer: 1, thoughts: 0, cached: -1 }
+      })
+  },
+  "reports half a token in its stream": {
+    stream: () => Stream.make({ parts: [text("x")], finishReason: "STOP", usage })
+  },
+  "never answers": { generate: () => Effect.never },
+  "never ends its stream": { stream: (request) => Stream.concat(goodModel.stream(request), Stream.never) },
+  "answers one question at a time": {
+    generate: (request) =>
+      Effect.suspend(() => {
+        const isBusy = asked > 0
+        asked += 1
+        const answer = isBusy ? Effect.die("busy") : Effect.andThen(Effect.yieldNow, goodModel.generate(request))
+        return Effect.ensuring(
+          answer,
+          Effect.sync(() => (asked -= 1))
+        )
+      })
+  },
+  "cannot be interrupted": { generate: () => Effect.uninterruptible(Effect.never) }
 }
 
 const estimate = (words: string) => Math.ceil(words.length / 4)
@@ -93,14 +123,31 @@ const counterMutants: Readonly<Record<string, TokenCounter["Service"]["count"]>>
       ? Effect.fail(new TokenCountError({ message: "no letter", cause: null }))
       : Effect.succeed(parts.map((part) => estimate(JSON.stringify(part)))),
   "counts below nothing": (parts) => Effect.succeed(parts.map((part) => -estimate(JSON.stringify(part)))),
+  "counts fractions": (parts) => Effect.succeed(parts.map((part) => JSON.stringify(part).length / 4)),
   "counts NaN": (parts) => Effect.succeed(parts.map(() => Number.NaN)),
   "counts otherwise each time": (parts) =>
     Effect.sync(() => parts.map((part) => estimate(JSON.stringify(part)) + calls++)),
   "counts characters": (parts) => Effect.succeed(parts.map((part) => JSON.stringify(part).length)),
+  "counts calls by their names": (parts) =>
+    Effect.succeed(
+      parts.map((part) => estimate(part.functionCall === undefined ? JSON.stringify(part) : part.functionCall.name))
+    ),
+  "counts results as nothing": (parts) =>
+    Effect.succeed(parts.map((part) => (part.functionResponse === undefined ? estimate(JSON.stringify(part)) : 0))),
+  "changes its parts": (parts) =>
+    Effect.sync(() =>
+      parts.map((part) => {
+        const tokens = estimate(JSON.stringify(part))
+        Object.assign(part, { tokens: 1 })
+        return tokens
+      })
+    ),
+  "never ends": () => Effect.never,
   "counts parts of nothing": (parts) =>
     Effect.succeed(parts.length === 0 ? [1] : parts.map((part) => estimate(JSON.stringify(part))))
 }
 
+let writing = 0
 const summarizerMutants: Readonly<Record<string, Summarizer["Service"]["summarize"]>> = {
   "writes nothing": () => Effect.succeed({ text: "  " }),
   "writes too much": () => Effect.succeed({ text: "word ".repeat(100_000) }),
@@ -110,7 +157,29 @@ const summarizerMutants: Readonly<Record<string, Summarizer["Service"]["summariz
     Effect.as(
       Effect.sync(() => Object.assign(request, { budget: 1 })),
       { text: "x" }
-    )
+    ),
+  "pins words": (request) =>
+    Effect.as(
+      Effect.sync(() => Object.assign(request.pins, { latest: undefined, pinned: [] })),
+      { text: "x" }
+    ),
+  "never ends": () => Effect.never,
+  "cannot be interrupted": () => Effect.uninterruptible(Effect.never),
+  "writes one at a time": () =>
+    Effect.suspend(() => {
+      const isBusy = writing > 0
+      writing += 1
+      const written = isBusy ? Effect.die("busy") : Effect.as(Effect.yieldNow, { text: "x" })
+      return Effect.ensuring(
+        written,
+        Effect.sync(() => (writing -= 1))
+      )
+    }),
+  "reports half a message": () =>
+    Effect.succeed({
+      text: "x",
+      calls: [{ purpose: "generate", model: "m", messages: 0.5, answer: "x", finishReason: "STOP", usage: null }]
+    })
 }
 
 const hookMutants: Readonly<Record<string, (good: HookSystem["Service"]) => Partial<HookSystem["Service"]>>> = {
@@ -139,6 +208,41 @@ const hookMutants: Readonly<Record<string, (good: HookSystem["Service"]) => Part
   "has no priorities": ({ add }) => ({ add: (hooks) => add(hooks.map((hook) => ({ ...hook, priority: 0 }))) }),
   "has no time limits": ({ add }) => ({ add: (hooks) => add(hooks.map(({ timeout: _timeout, ...hook }) => hook)) }),
   "sends nothing in the background": () => ({ fireAside: () => Effect.void }),
+  "has one subscriber of a name": ({ subscribe }) => {
+    const names = new Set<string>()
+    return {
+      subscribe: (name, run) => {
+        if (names.has(name)) return Effect.void
+        names.add(name)
+        return subscribe(name, run)
+      }
+    }
+  },
+  "waits for what runs in the background": ({ fire }) => ({
+    fireAside: (event, place) => Effect.asVoid(fire(event, place))
+  }),
+  "forgets the place in the background": ({ fireAside }) => ({ fireAside: (event) => fireAside(event) }),
+  "does not hand changes on": ({ add }) => ({
+    add: (hooks) => add(hooks.map((hook) => ({ ...hook, sequential: false })))
+  }),
+  "dies of a hook that throws": ({ subscribe }) => ({
+    subscribe: (name, run) =>
+      Effect.andThen(
+        Effect.sync(() => run({ _tag: "BeforeAgent", prompt: "" }, {})),
+        subscribe(name, run)
+      )
+  }),
+  "leaves hooks running": ({ fire }) => ({
+    fire: (event, place) =>
+      Effect.flatMap(Effect.forkDetach(fire(event, place), { startImmediately: true }), Fiber.join)
+  }),
+  "still has receivers when their scope is closed": ({ has, subscribe }) => {
+    let had = false
+    return {
+      subscribe: (name, run) => Effect.tap(subscribe(name, run), () => Effect.sync(() => (had = true))),
+      has: (name) => had || has(name)
+    }
+  },
   "sends every event": (good) => ({ add: (hooks) => good.add(hooks.map(({ event: _event, ...hook }) => hook)) })
 }
 
@@ -190,7 +294,7 @@ describe("the suites notice", () => {
         ] as const
     )
   ]
-  for (const [mistake, failed] of cases) it(mistake, async () => assert.isNotEmpty(await failed()))
+  for (const [mistake, failed] of cases) it.concurrent(mistake, async () => assert.isNotEmpty(await failed()))
   it("no mistake in a good model", async () =>
     assert.deepStrictEqual(
       await failedBy((functions) => modelContract(functions, made("m", Layer.succeed(Model, goodModel)))),

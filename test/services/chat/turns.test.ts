@@ -1,5 +1,8 @@
 import { Context, Deferred, Effect, Exit, Layer, Logger, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
+import { InvalidOption } from "../../../src/domain/compression/InvalidOption.ts"
+import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
+import { OwnStrategyName } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { call, isResponse, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
@@ -16,6 +19,7 @@ import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { InvalidAnswer, StoppedByHook } from "../../../src/services/chat/AskModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { Chats } from "../../../src/services/chat/Chats.ts"
+import { ChatDefaults, type ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import type { ChatOptions } from "../../../src/services/chat/ChatState.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
 import { ContextOverflow } from "../../../src/services/chat/FitRequest.ts"
@@ -320,11 +324,11 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
 describe("a part of a session that cannot be read", () => {
   const failure = sessionError(new SessionNotFound({ id: "s" }))
   it.effect.each([
-    [failure, "SessionStoreError"],
-    [new Error("a bug"), "died"]
-  ] as const)("%s", ([defect, ends]) =>
+    [Effect.fail(failure), "SessionStoreError"],
+    [Effect.die(new Error("a bug")), "died"]
+  ] as const)("ends with %$", ([whole, ends]) =>
     Effect.gen(function* () {
-      const chat = yield* begun({ log: { ...nowhere, whole: Effect.die(defect) }, complete: false })
+      const chat = yield* begun({ log: { ...nowhere, whole }, complete: false })
       const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
         chat.recall(handle),
         chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
@@ -373,6 +377,41 @@ describe("Chats", () => {
     const chat = yield* chats.open("taken")
     assert.strictEqual((yield* chat.contents).length, 0)
   })
+})
+
+describe("a setting that no conversation can have", () => {
+  const strategy = OwnStrategyName.make("nobody's")
+  it.effect.each<[Partial<ChatSettings>, string]>([
+    [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
+    [{ window: NaN }, "window is NaN; expected a number of tokens, 1 or more"],
+    [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
+    [{ reserve: -1 }, "reserve is -1; expected a number of tokens, 0 or more"],
+    [{ prepareAt: NaN }, "prepareAt is NaN; expected a fraction from 0 to 1"],
+    [{ overflowFactor: -1 }, "overflowFactor is -1; expected a fraction from 0 to 1"],
+    [{ models: { m: { window: 0 } } }, "the window of m is 0; expected a number of tokens, 1 or more"],
+    [{ models: { m: { threshold: 2 } } }, "the threshold of m is 2; expected a fraction from 0 to 1"],
+    [{ policy: { preserve: -1 } }, "preserve is -1; expected a fraction from 0 to 1"],
+    [{ policy: { strategy } }, "no strategy is called nobody's; expected palimpsest or gemini or pi or openclaw"]
+  ])("is refused: %j", ([wrong, message]) =>
+    Effect.gen(function* () {
+      const chat = yield* begun()
+      const chats = Context.get(yield* Layer.build(Layer.fresh(offline)), Chats)
+      const { policy } = wrong
+      const refused = [
+        chats.open("a"),
+        chat.configure(wrong),
+        ...(policy === undefined
+          ? []
+          : [chat.compress, chat.plan].map((use) => use({ policy: { ...defaultPolicy, ...policy } })))
+      ]
+      for (const each of refused) {
+        assert.deepStrictEqual(
+          failureOf(yield* Effect.exit<unknown, unknown, Scope.Scope>(each)),
+          new InvalidOption({ message })
+        )
+      }
+    }).pipe(Effect.provideService(ChatDefaults, { ...settings, ...wrong }), Effect.provide(offline))
+  )
 })
 
 describe("an answer with a call", () => {

@@ -35,8 +35,7 @@ import {
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
-import type { TempStore } from "../../session/TempStore.ts"
-import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
+import { TokenCounter } from "../../tokens/TokenCounter.ts"
 import { summarizeInOrder } from "../summary/ModelChain.ts"
 import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
 import { snapshotFromHook, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
@@ -69,11 +68,7 @@ export const carryOutWith =
 
 /** Carries out one plan. Failures of the summarizer and of counting become outcomes. */
 const carryOutBy = Effect.fn("Compression.attempt")(
-  function* (
-    request: CompressRequest,
-    plan: Domain.Plan,
-    write: WriteSnapshot
-  ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+  function* (request: CompressRequest, plan: Domain.Plan, write: WriteSnapshot) {
     const { conversation, policy } = request
     const shorten = yield* shortened(request, plan)
     const summarize = plan.steps.find((step) => step._tag === "Summarize")
@@ -177,7 +172,7 @@ const summaryOf = Effect.fnUntraced(function* (
   { rung }: Domain.Plan,
   summaryRequest: SummaryRequest,
   write: WriteSnapshot
-): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+) {
   const snapshot = request.hookDecision?.specific["snapshot"]
   const made =
     rung === 0 && typeof snapshot === "string" ? yield* snapshotFromHook(snapshot, summaryRequest) : undefined
@@ -197,10 +192,7 @@ const partText = (part: Part): string =>
     : `${part.functionCall.name} ${JSON.stringify(part.functionCall.args ?? {})}`
 
 /** Returns the parts that a plan shortens, in the form that the view will show. */
-const shortened = Effect.fnUntraced(function* (
-  request: CompressRequest,
-  plan: Domain.Plan
-): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+const shortened = Effect.fnUntraced(function* (request: CompressRequest, plan: Domain.Plan) {
   const counter = yield* TokenCounter
   const items = new Map(view(request.conversation).map((item) => [item.entry.id, item]))
   const parts: Array<Patch["shorten"][number]> = []
@@ -297,7 +289,7 @@ const conclude = Effect.fnUntraced(function* (
   plan: Domain.Plan,
   patch: Patch,
   summary: MadeSummary | undefined
-): Effect.fn.Return<CompressionResult> {
+) {
   const { policy } = request
   const next = compressed(request.conversation, patch)
   const before = plan.before

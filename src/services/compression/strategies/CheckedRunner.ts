@@ -65,10 +65,7 @@ const reasonOf = (failure: unknown): string =>
   )
 
 /** Runs an effect and turns every failure, defect or interruption of it into a refusal of the strategy. */
-const refusing = <A, R>(
-  strategy: string,
-  effect: () => Effect.Effect<A, unknown, R>
-): Effect.Effect<A, StrategyRefused, R> =>
+const refusing = <A, R>(strategy: string, effect: () => Effect.Effect<A, unknown, R>) =>
   Effect.suspend(effect).pipe(
     Effect.catchCause((cause) => {
       const failure = Cause.squash(cause)
@@ -87,7 +84,7 @@ const checking = <A, B, R, R2>(
   limit: Duration.Duration,
   effect: () => Effect.Effect<A, unknown, R>,
   check: (made: A) => Effect.Effect<B, unknown, R2>
-): Effect.Effect<B, StrategyRefused, R | R2> =>
+) =>
   refusing(strategy, () =>
     Effect.suspend(effect).pipe(
       Effect.timeoutOrElse({
@@ -103,7 +100,7 @@ const checking = <A, B, R, R2>(
 const remade = Effect.fnUntraced(function* (
   request: Pick<CompressRequest, "conversation" | "held">,
   { drop, insert, shorten }: Patch
-): Effect.fn.Return<Patch, TokenCountError, TokenCounter | TempStore> {
+) {
   const counter = yield* TokenCounter
   const entries = yield* summaryEntries(
     request,
@@ -123,7 +120,7 @@ const checkedResult = Effect.fnUntraced(function* (
   strategy: string,
   request: CompressRequest,
   result: CompressionResult
-): Effect.fn.Return<CompressionResult, StrategyRefused | TokenCountError, TokenCounter | TempStore> {
+) {
   const { outcome } = result
   if (!isOutcome(outcome)) return yield* new StrategyRefused({ strategy, why: "it returned no outcome" })
   const proposed = patchOf(outcome)
@@ -170,15 +167,11 @@ const tookOver = (result: CompressionResult, { message }: StrategyRefused): Comp
 }
 
 /** Reports a refusal that the outcome cannot carry, because nothing was compressed. */
-const reported = (result: CompressionResult, refused: StrategyRefused): Effect.Effect<CompressionResult> =>
+const reported = (result: CompressionResult, refused: StrategyRefused) =>
   Effect.as(patchOf(result.outcome) === undefined ? warn(refused) : Effect.void, tookOver(result, refused))
 
 /** Returns a decision that can be carried out. Fails with what is wrong with it. */
-const checkedDecision = (
-  strategy: string,
-  { conversation }: CompressRequest,
-  decision: Decision
-): Effect.Effect<Decision, StrategyRefused> =>
+const checkedDecision = (strategy: string, { conversation }: CompressRequest, decision: Decision) =>
   decision._tag === "Skip" ||
   (Schema.is(Plan)(decision.plan) &&
     decision.plan.strategy === strategy &&
@@ -263,8 +256,7 @@ const harmless = <A, B = A, R = never>(
   strategy: string,
   effect: () => Effect.Effect<A, unknown, R>,
   check: (made: A) => Effect.Effect<B, StrategyRefused>
-): Effect.Effect<B | undefined, never, R> =>
-  Effect.catchTag(checking(strategy, maxAssembleTime, effect, check), "StrategyRefused", warn)
+) => Effect.catchTag(checking(strategy, maxAssembleTime, effect, check), "StrategyRefused", warn)
 
 /** Opens the session of a checked strategy. Closing its scope has a time limit. */
 const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): NonNullable<StrategyRunner["open"]> =>
@@ -305,14 +297,9 @@ const opened = (strategy: string, open: NonNullable<StrategyRunner["open"]>): No
     } satisfies StrategySession
   })
 
-const warn = ({ message }: StrategyRefused): Effect.Effect<undefined> =>
-  Effect.as(Effect.logWarning(message), undefined)
+const warn = ({ message }: StrategyRefused) => Effect.as(Effect.logWarning(message), undefined)
 
-const checkedIngest = (
-  strategy: string,
-  items: ReadonlyArray<ViewItem>,
-  made: ReadonlyArray<ShownPart>
-): Effect.Effect<ReadonlyArray<ShownPart>, StrategyRefused> => {
+const checkedIngest = (strategy: string, items: ReadonlyArray<ViewItem>, made: ReadonlyArray<ShownPart>) => {
   const shown = new Map<string, ReadonlyArray<Part>>(items.map((item) => [item.entry.id, itemParts(item)]))
   const isRight = ({ entry, part, replacement }: ShownPart): boolean => {
     const before = shown.get(entry)?.[part]
@@ -327,11 +314,7 @@ const checkedIngest = (
     : Effect.fail(new StrategyRefused({ strategy, why: "it changed something other than media of a message" }))
 }
 
-const checkedAssembly = (
-  strategy: string,
-  conversation: Conversation,
-  made: Assembled | undefined
-): Effect.Effect<Assembled | undefined, StrategyRefused> => {
+const checkedAssembly = (strategy: string, conversation: Conversation, made: Assembled | undefined) => {
   if (made === undefined) return Effect.succeed(undefined)
   const [first] = view(conversation).filter(({ entry }) => entry.author !== "environment")
   const drop =

@@ -5,7 +5,6 @@ import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
 import {
   acknowledgement,
   type Answers,
-  type ApiCount,
   concluding,
   countedParts,
   finalSummary,
@@ -40,15 +39,15 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
-import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
+import { TokenCounter } from "../../tokens/TokenCounter.ts"
 import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
-import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
+import { extractiveSummary, Summarizer, type SummaryRequest } from "../summary/Summarizer.ts"
 import { redactedCalls, failuresAsOutcomes, keptOut, summaryEntries, noop } from "./CompressionResults.ts"
 import { type CompressRequest, type CompressionResult, PlanRefused } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
-import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
+import type { StrategyRunner } from "./StrategyRunner.ts"
 
 /**
  * Carries out a compression as Gemini CLI did in March 2026: its split, counts, calls, statuses and layout. The guarantees
@@ -62,15 +61,11 @@ const inputOf = (request: CompressRequest) => {
   return { items, request: { forced: request.forced, memory, lastPromptTokens: counted } }
 }
 
-const decide = (request: CompressRequest): Effect.Effect<Domain.Decision> =>
+const decide = (request: CompressRequest) =>
   Work.run(planGemini(request.conversation, request.policy, inputOf(request).request))
 
 /** Returns the outputs that were shortened, from the curated item `from` on. */
-const shortened = Effect.fnUntraced(function* (
-  items: ReadonlyArray<ViewItem>,
-  { outputs }: Truncation,
-  from: number
-): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
+const shortened = Effect.fnUntraced(function* (items: ReadonlyArray<ViewItem>, { outputs }: Truncation, from: number) {
   const counter = yield* TokenCounter
   const found: Array<Patch["shorten"][number]> = []
   for (const { content, part, replacement } of outputs) {
@@ -107,11 +102,7 @@ const answersTo = Effect.fnUntraced(function* (
   decision: Summarize,
   dropped: ReadonlyArray<Entry>,
   secrets: ReadonlyArray<Secret>
-): Effect.fn.Return<
-  { readonly answers: Answers; readonly calls: ReadonlyArray<Domain.SummaryCall> },
-  SummarizerError,
-  Summarizer
-> {
+) {
   const { family, policy } = request
   const summarizer = yield* Summarizer
   const promptId = request.promptId ?? "compress"
@@ -164,7 +155,7 @@ const apiCount = Effect.fnUntraced(function* (
   { family, policy }: CompressRequest,
   decision: Summarize,
   answers: Answers
-): Effect.fn.Return<{ readonly tokens: ApiCount; readonly problem: string }, never, Summarizer> {
+) {
   const summary = finalSummary(answers)
   const parts = countedParts(decision, layoutOf(decision, summary))
   if (policy.summarizer !== "model" || summary === "" || !needsApiCount(parts))
@@ -189,7 +180,7 @@ const summarised = Effect.fnUntraced(function* (
   items: ReadonlyArray<ViewItem>,
   decision: Summarize,
   plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+) {
   const { conversation } = request
   const step = plan.steps.find((candidate) => candidate._tag === "Summarize")
   if (step === undefined) return noop("nothing to compress", plan.before)
@@ -239,7 +230,7 @@ const onlyTruncated = Effect.fnUntraced(function* (
   items: ReadonlyArray<ViewItem>,
   decision: Extract<GeminiDecision, { _tag: "ContentTruncated" }>,
   plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, TokenCountError, TokenCounter> {
+) {
   const patch: Patch = { insert: [], shorten: yield* shortened(items, decision.truncation, 0) }
   const { after, before } = plan
   return { outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null, calls: [] }) }
@@ -253,11 +244,7 @@ const decided = Effect.fnUntraced(function* (
   request: CompressRequest,
   items: ReadonlyArray<ViewItem>,
   inputs: ReturnType<typeof inputOf>["request"]
-): Effect.fn.Return<
-  { readonly decision: GeminiDecision; readonly failedSaves: ReadonlySet<number> },
-  never,
-  TempStore
-> {
+) {
   const store = yield* TempStore
   const failedSaves = new Set<number>()
   let saved = 0
@@ -302,10 +289,7 @@ const compress = Effect.fn("Compression.gemini")(function* (
 })
 
 /** Decision and execution are one step, so a plan is compared with the current decision. */
-const apply = Effect.fnUntraced(function* (
-  original: CompressRequest,
-  plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, PlanRefused, RunnerServices> {
+const apply = Effect.fnUntraced(function* (original: CompressRequest, plan: Domain.Plan) {
   const request = { ...original, forced: true }
   const now = yield* decide(request)
   const isSame = now._tag === "Go" && JSON.stringify(now.plan.steps) === JSON.stringify(plan.steps)

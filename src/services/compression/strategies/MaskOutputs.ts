@@ -4,7 +4,7 @@ import { responseText } from "../../../domain/content/MediaBlocks.ts"
 import { defaultMasking, findMaskable, ResultTokens, unmaskedTools } from "../../../domain/conversation/Masking.ts"
 import { mask } from "../../../domain/conversation/ToolOutputShortening.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
+import { TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Assembled, AssembleRequest, StrategySession } from "./StrategyRunner.ts"
 
 /** The end of a command's output shows how the command ended, so it is kept. */
@@ -21,7 +21,7 @@ interface MaskingState {
 const maskOutputs = Effect.fnUntraced(function* (
   masking: MaskingState,
   { conversation, masking: limits = {}, scale, unmaskedTools: own }: AssembleRequest
-): Effect.fn.Return<Assembled | undefined, TokenCountError, TokenCounter> {
+) {
   if (limits === false) return undefined
   const inModelTokens = { ...defaultMasking, ...limits }
   const [least, protect] = [inModelTokens.least / scale, inModelTokens.protect / scale]

@@ -13,7 +13,7 @@ import { carryOut } from "./CarryOutPlan.ts"
 import { noop } from "./CompressionResults.ts"
 import { type CompressionResult, type CompressRequest } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
-import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
+import type { StrategyRunner } from "./StrategyRunner.ts"
 
 /** The ladder of the default strategy: the plan of the policy, then stronger ones while the result does not fit. */
 
@@ -85,13 +85,11 @@ const better = (one: CompressionResult | undefined, other: CompressionResult): C
   return Domain.tokensOf(other.outcome).after < Domain.tokensOf(one.outcome).after ? other : one
 }
 
-const decide = (request: CompressRequest, rung: number): Effect.Effect<Domain.Decision> =>
+const decide = (request: CompressRequest, rung: number) =>
   Work.run(plan(request.conversation, request.policy, { ...request, rung }))
 
 /** Tries rungs until a result fits the limit. Of results that do not fit, the smallest is used. */
-const climb = Effect.fnUntraced(function* (
-  request: CompressRequest
-): Effect.fn.Return<CompressionResult, never, RunnerServices> {
+const climb = Effect.fnUntraced(function* (request: CompressRequest) {
   let best: CompressionResult | undefined
   let degraded: Domain.Degraded | null = null
   let unusable: CompressionResult["unusable"]

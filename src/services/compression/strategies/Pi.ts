@@ -16,8 +16,8 @@ import { cutIn, movable } from "../../../domain/compression/SummaryPlan.ts"
 import { text, user } from "../../../domain/content/Content.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
-import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
-import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
+import type { SummaryRequest } from "../summary/Summarizer.ts"
+import { unverified } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
@@ -27,10 +27,7 @@ import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 const serialization = { maxResultChars, thoughts: true, media: false }
 
 /** Summarises these entries with a model. The beginning of a split turn is summarised separately. */
-const write = Effect.fnUntraced(function* (
-  { conversation, policy }: CompressRequest,
-  wanted: SummaryRequest
-): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+const write = Effect.fnUntraced(function* ({ conversation, policy }: CompressRequest, wanted: SummaryRequest) {
   const ask = yield* askOf
   const messages = wanted.entries.filter(({ author }) => author !== "summary")
   const items = movable(conversation)

@@ -32,7 +32,7 @@ export interface StagedRequest {
 }
 
 /** Returns undefined for messages that do not fit the model's window. */
-const ifItFits = <A>(effect: Effect.Effect<A, SummarizerError>): Effect.Effect<A | undefined, SummarizerError> =>
+const ifItFits = <A>(effect: Effect.Effect<A, SummarizerError>) =>
   Effect.catchIf(
     effect,
     ({ reason }) => reason === contextLength,

@@ -46,7 +46,7 @@ const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
   chain: ModelChain,
   attempt: (model: string | undefined, isLast: boolean) => Effect.Effect<A, SummarizerError, R>,
   isFinal: (error: SummarizerError) => boolean
-): Effect.fn.Return<{ readonly value: A; readonly failed: ReadonlyArray<FailedModel> }, SummarizerError, R> {
+) {
   const failed: Array<FailedModel> = []
   // Each failure is reported once, with the next call that was answered.
   let reported = 0

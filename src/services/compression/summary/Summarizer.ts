@@ -146,14 +146,14 @@ const maxTime = Duration.minutes(3)
 const maxAskTime = Duration.minutes(5)
 
 /** Runs code of a program: with a time limit, and with defects and interruptions of its own as failures. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, limit = maxTime): Effect.Effect<A, unknown, R> =>
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, limit = maxTime) =>
   effect.pipe(
     // In a fiber of its own, so that it ends no other.
     Effect.timeoutOrElse({
       duration: limit,
       orElse: () => Effect.fail(new Error(`it took longer than ${Duration.format(limit)}`))
     }),
-    Effect.catchCause((cause): Effect.Effect<never, unknown> =>
+    Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.fail(new Error("it interrupted itself"))
         : Effect.fail(Cause.squash(cause))

@@ -17,7 +17,7 @@ import * as AtomicFile from "../../platform/AtomicFile.ts"
 import { read } from "../../platform/RegularFile.ts"
 import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { fileReadFailure, pathArgument, type Prepared, type Question, ToolFailure } from "../Tool.ts"
+import { fileReadFailure, pathArgument, type Prepared, ToolFailure } from "../Tool.ts"
 
 /** The answer to the model, as Gemini CLI has it. */
 export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })
@@ -107,10 +107,7 @@ interface EditedWorkspace {
   readonly record: (record: FileRecord) => Effect.Effect<Effect.Effect<void>>
 }
 
-const look = Effect.fn("FileChange.look")(function* (
-  { fs, workspace }: EditedWorkspace,
-  requested: string
-): Effect.fn.Return<FileState, ToolFailure> {
+const look = Effect.fn("FileChange.look")(function* ({ fs, workspace }: EditedWorkspace, requested: string) {
   const place = yield* pathArgument(workspace, requested, "write")
   const shown = workspace.shown(place)
   const info = yield* fs.stat(place).pipe(
@@ -164,7 +161,7 @@ const resultOf = (
 const reasonOf = Effect.fnUntraced(function* (
   { fs, path, steering, workspace: { folders, root } }: EditedWorkspace,
   { after, current }: Change
-): Effect.fn.Return<string | undefined> {
+) {
   const places = [current.path, path.resolve(root, current.requested)]
   const names = places.map((place) => place.toLowerCase())
   const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.includes(place.toLowerCase()))
@@ -184,10 +181,7 @@ const reasonOf = Effect.fnUntraced(function* (
   return places.some(isPackageFile) ? packageReason(current.text, after) : undefined
 })
 
-const questionOf = Effect.fnUntraced(function* (
-  edited: EditedWorkspace,
-  change: Change
-): Effect.fn.Return<Question | undefined> {
+const questionOf = Effect.fnUntraced(function* (edited: EditedWorkspace, change: Change) {
   const { path: place, shown, text } = change.current
   if (change.after === text) return undefined
   const because = yield* reasonOf(edited, change)
@@ -236,7 +230,7 @@ const recorded = Effect.fnUntraced(function* (edited: EditedWorkspace, change: C
 })
 
 const write = Effect.fn("FileChange.write")(
-  function* (edited: EditedWorkspace, change: Change): Effect.fn.Return<ToolResult<FileChangeResult>, ToolFailure> {
+  function* (edited: EditedWorkspace, change: Change) {
     const { after, current } = change
     const now = yield* look(edited, current.requested)
     if (now.path !== current.path || now.text !== current.text) {

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type PlatformError, type Scope, Stream } from "effect"
+import { Effect, FileSystem, Path, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { lineEnd } from "../../../domain/text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../../../domain/text/Pattern.ts"
@@ -6,7 +6,6 @@ import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import type { SearchPattern } from "../../../domain/tools/SearchPattern.ts"
 import { decodeFile, encodingOf } from "../../../domain/workspace/FileText.ts"
 import type { Environment } from "../../platform/Environment.ts"
-import type { BadPattern } from "../../platform/Patterns.ts"
 import * as Patterns from "../../platform/Patterns.ts"
 import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
@@ -125,15 +124,7 @@ const concurrentFiles = 8
 
 /** Searches one file, chunk by chunk. A file that has a NUL byte, or cannot be read, has no matches. */
 export const searchOne = Effect.fnUntraced(
-  function* (
-    place: string,
-    { excluded, pattern }: WantedLines,
-    maxMatches: number
-  ): Effect.fn.Return<
-    ReadonlyArray<MatchedLine>,
-    BadPattern | PlatformError.PlatformError,
-    FileSystem.FileSystem | Scope.Scope | Workspace
-  > {
+  function* (place: string, { excluded, pattern }: WantedLines, maxMatches: number) {
     const workspace = yield* Workspace
     const file = yield* workspace.files(yield* FileSystem.FileSystem).open(place, { flag: "r" })
     const matcher = new PatternMatcher(pattern)
@@ -204,7 +195,7 @@ export const filesByWalk = Effect.fnUntraced(function* ({
 export const searchLines = Effect.fnUntraced(function* (
   { lines: wanted, perFile, total }: Search,
   places: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, FileSystem.FileSystem | Workspace> {
+) {
   let count = 0
   return yield* Stream.fromIterable(places.toSorted()).pipe(
     Stream.mapEffect((place) => Effect.map(searchOne(place, wanted, perFile), (lines) => ({ place, lines })), {

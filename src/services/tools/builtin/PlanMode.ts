@@ -90,7 +90,7 @@ const tooLong = (what: string): ToolFailure =>
   })
 
 /** The file of a plan, by path or by name. */
-const fileOf = ({ path, plans, workspace }: Planning, named = ""): Effect.Effect<string, ToolFailure> => {
+const fileOf = ({ path, plans, workspace }: Planning, named = "") => {
   const name = named.trim()
   return name === "" || name === path.basename(plans.file) || name === plans.file
     ? Effect.succeed(plans.file)

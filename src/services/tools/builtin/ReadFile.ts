@@ -62,7 +62,7 @@ const textResult = Effect.fnUntraced(function* (
   shown: string,
   { end_line, start_line = 1 }: Parameters,
   { lineLength, lines }: TextLimits
-): Effect.fn.Return<ToolResult<string>, ToolFailure> {
+) {
   if (text === "") return { value: `(${shown} is empty)`, display: textDisplay(`${shown} is empty`) }
   const part = showLines(text, start_line, end_line ?? start_line + lines - 1, lineLength)
   if (part.from > part.total) {

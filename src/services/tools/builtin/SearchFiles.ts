@@ -3,7 +3,7 @@ import { ChildProcess } from "effect/process"
 import { childEnvironment } from "../../../domain/text/ChildEnvironment.ts"
 import { isWithin } from "../../../domain/text/WorkspacePath.ts"
 import { searchPattern } from "../../../domain/tools/SearchPattern.ts"
-import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
+import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { cutLine, decodeFile, linesOf } from "../../../domain/workspace/FileText.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { Environment } from "../../platform/Environment.ts"
@@ -100,9 +100,7 @@ const argumentsOf = (
 ]
 
 /** The files of a search that ripgrep finds. Undefined: it is not installed, or cannot do this search exactly; walk through the folder. */
-const filesByRipgrep = Effect.fnUntraced(function* (
-  search: Search
-): Effect.fn.Return<ReadonlyArray<string> | undefined, never, Needs> {
+const filesByRipgrep = Effect.fnUntraced(function* (search: Search) {
   const path = yield* Path.Path
   const { folders } = yield* Workspace
   const { choice, isFile, target } = search
@@ -187,7 +185,7 @@ const wantedOf = Effect.fnUntraced(function* ({
   exclude_pattern: exclude,
   fixed_strings: isFixed = false,
   pattern: typed
-}: Parameters): Effect.fn.Return<Pick<Search, "lines" | "pattern">, ToolFailure> {
+}: Parameters) {
   const included = searchPattern(typed, { isCaseSensitive, isFixed })
   const pattern = yield* compile("pattern", included.source, included.isCaseSensitive)
   if (exclude === undefined) return { lines: { pattern, excluded: undefined }, pattern: included }
@@ -206,7 +204,7 @@ const searchTarget = Effect.fnUntraced(function* (
   wanted: Pick<Search, "lines" | "pattern">,
   target: string,
   defaultChoice: IgnoreChoice
-): Effect.fn.Return<ReadonlyArray<FileMatches>, ToolFailure | Patterns.BadPattern, Needs> {
+) {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
   const info = yield* fs.stat(target).pipe(Effect.option)
@@ -284,7 +282,7 @@ const answerOf = Effect.fnUntraced(function* (
   args: Parameters,
   targets: ReadonlyArray<string>,
   files: ReadonlyArray<FileMatches>
-): Effect.fn.Return<ToolResult<string>, never, Needs> {
+) {
   const workspace = yield* Workspace
   const {
     context = 0,

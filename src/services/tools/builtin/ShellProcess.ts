@@ -188,7 +188,7 @@ export const startCommand = Effect.fnUntraced(function* (
   line: string,
   cwd: string,
   scope: Scope.Scope
-): Effect.fn.Return<RunningCommand, ToolFailure, ShellServices> {
+) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const workspace = yield* Workspace
   const environment = yield* Environment

@@ -39,7 +39,7 @@ const maxAddressChars = 2_000
 const failed = (message: string) => new ToolFailure({ message, type: "web_fetch_failed" })
 
 /** The addresses in the prompt of a call. */
-const addressesOf = ({ prompt }: Parameters): Effect.Effect<ReadonlyArray<URL>, ToolFailure> => {
+const addressesOf = ({ prompt }: Parameters) => {
   const urls = webAddresses(prompt)
   if (urls.length === 0) {
     return Effect.fail(failed("the prompt names no address; write it out in full, beginning with http:// or https://"))
