@@ -1,6 +1,5 @@
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
-import { lstatSync, readFileSync } from "node:fs"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
@@ -41,20 +40,6 @@ const content = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles,
   // Reading a pipe or a device in a blob's place would never end.
   return (yield* fs.lstat(file)).type === "File" ? yield* fs.readFile(file) : undefined
 })
-
-/** Blobs up to this size are read at once: opening a session reads hundreds, and each would wait for the thread pool four times. */
-const maxBytesAtOnce = 256 * 1024
-
-/** Reads a small blob from the real disk at once; undefined when that is not possible. */
-const readAtOnce = ({ directory, path }: BlobFiles, name: Hash): Uint8Array | undefined => {
-  const file = path.join(directory, name)
-  try {
-    const info = lstatSync(file, { throwIfNoEntry: false })
-    return info?.isFile() === true && info.size <= maxBytesAtOnce ? readFileSync(file) : undefined
-  } catch {
-    return undefined
-  }
-}
 
 /** Creates an empty file under a unique name, in the folder where it will be renamed. */
 const claim = Effect.fnUntraced(function* ({ directory, fs, path }: BlobFiles) {
@@ -111,11 +96,9 @@ const put = Effect.fn("TempStore.put")(
 
 const get = Effect.fn("TempStore.get")(function* (files: BlobFiles, name: Hash) {
   if (!isHash(name)) return yield* blobMissing(String(name))
-  const bytes =
-    readAtOnce(files, name) ??
-    (yield* content(files, name).pipe(
-      Effect.mapError((error) => (isNotFound(error) ? blobMissing(name) : unavailable("get")(error)))
-    ))
+  const bytes = yield* content(files, name).pipe(
+    Effect.mapError((error) => (isNotFound(error) ? blobMissing(name) : unavailable("get")(error)))
+  )
   if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 })

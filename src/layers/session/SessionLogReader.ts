@@ -51,6 +51,9 @@ const memorySource =
   (from, to) =>
     Effect.as(Effect.yieldNow, bytes.subarray(from, Math.min(to, from + chunkBytes)))
 
+/** The blobs of a log that are read at once. */
+const readsAtOnce = 16
+
 /** A log in these bytes. The lines of a chunk are decoded before the next one is read. */
 const logIn = (input: Input): LogSource<PlatformError.PlatformError> => ({
   id: input.id,
@@ -61,11 +64,18 @@ const logIn = (input: Input): LogSource<PlatformError.PlatformError> => ({
       const chunk = yield* input.source(at, to)
       if (chunk.length === 0) break
       at += chunk.length
-      const events: Array<PlacedEvent> = []
-      for (const line of reader.push(chunk)) {
-        const event = line.spilled.size === 0 ? line.event : yield* fetchEvent(input, line)
-        events.push({ event, from: line.from, to: line.to })
-      }
+      const lines = reader.push(chunk)
+      const fetched = yield* Effect.forEach(
+        lines.filter(({ spilled }) => spilled.size > 0),
+        (line) => Effect.map(fetchEvent(input, line), (event) => [line, event] as const),
+        { concurrency: readsAtOnce }
+      )
+      const whole = new Map(fetched)
+      const events = lines.map((line): PlacedEvent => ({
+        event: whole.get(line) ?? line.event,
+        from: line.from,
+        to: line.to
+      }))
       if (events.length > 0) take(events)
       if (reader.problem !== undefined) break
     }
