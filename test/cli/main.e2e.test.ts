@@ -75,7 +75,8 @@ describe("palimpsest", () => {
     const { folder } = yield* program
     const large = path.join(folder, "large.json")
     writeFileSync(large, JSON.stringify([{ role: "user", parts: [{ text: "line\n".repeat(1_000_000) }] }]))
-    const { stdout: json } = yield* run(["inspect", large, "--json"])
+    const { status: inspected, stderr: said, stdout: json } = yield* run(["inspect", large, "--json"])
+    assert.deepStrictEqual([inspected, said], [0, ""])
     const { largest } = JSON.parse(String(json))
     const { status, stderr, stdout } = yield* run(["recall", large, largest[0].handle], { hangUp: true })
     assert.deepStrictEqual([status, stderr], [0, ""])

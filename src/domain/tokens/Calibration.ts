@@ -79,15 +79,15 @@ const expectedNoise = { size: 0.05, worth: 6 }
 const minNoise = 0.005
 /** Random deviations matter more in a small request, however well a model is calibrated: at this size as much as `expectedNoise`. */
 const smallRequest = 128
-/** The tokens that a server usually adds to a request by itself, for a template of roles and a preamble of tools (a standard deviation). */
-const usuallyAdded = 32
-/** The size of a request below which those may weigh more than the expected noise. */
-const tellingRequest = usuallyAdded / expectedNoise.size
 /**
- * More tokens for an estimated one than any tokenizer needs. A count that implies more is that of a server that added a prompt of its own; a refusal,
- * that the model's window is smaller than stated.
+ * The tokens that a server adds to a request by itself (standard deviations): usually for a template of roles and a preamble of tools, rarely for a
+ * prompt of its own.
  */
-export const maxPlausibleRatio = 5
+const added = { usually: 32, rarely: 3_000 }
+/** How much better a prompt of the server's own has to explain the counts, as twice a difference of log likelihoods. */
+const minRareGain = 2 * Math.log(added.rarely / added.usually)
+/** The size of a request below which what is usually added may weigh more than the expected noise. */
+const tellingRequest = added.usually / expectedNoise.size
 /** The factor by which a surprise decays per observation. */
 const surpriseDecay = 0.7
 
@@ -132,6 +132,7 @@ interface Fit {
   readonly factors: Vector
   readonly covariance: ReadonlyArray<Vector>
   readonly noise: number
+  readonly prior: Prior
 }
 
 const nothingAdded = { gram: Array.from({ length: dimension }, () => 0), moment: 0 }
@@ -148,35 +149,51 @@ const momentOf = ({ moment, request = nothingAdded }: Calibration): Vector => [.
  * finely. So a factor may deviate by a shared part and by its own part (standard deviations), and a count of prose says much about code, too.
  * Before any count, a server adds nothing.
  */
-const prior = { shared: 1, own: 0.25 }
+const spread = { shared: 1, own: 0.25 }
 
-/** The inverse of the prior's covariance, by Sherman and Morrison. */
-const priorPrecision: ReadonlyArray<Vector> = Array.from({ length: dimension }, (_, i) =>
-  Array.from({ length: dimension }, (__, j) => {
-    if (i === classes || j === classes) return i === j ? 1 / usuallyAdded ** 2 : 0
-    const own = prior.own ** 2
-    const shared = prior.shared ** 2 / (own + classes * prior.shared ** 2)
-    return ((i === j ? 1 : 0) - shared) / own
-  })
-)
-/** The prior's precision times its mean: ones for the classes. */
-const priorTarget: Vector = priorPrecision.map((row, i) =>
-  i === classes ? 0 : row.reduce((total, value) => total + value, 0)
-)
+/** What is expected before any count: the inverse of its covariance, that times its mean, and the tokens that a server may add. */
+interface Prior {
+  readonly precision: ReadonlyArray<Vector>
+  readonly target: Vector
+  readonly added: number
+}
 
-const solve = (calibration: Calibration, gram: ReadonlyArray<Vector>, noise: number): Fit => {
+/** By Sherman and Morrison. The mean is one for each class. */
+const priorWith = (added: number): Prior => {
+  const precision = Array.from({ length: dimension }, (_, i) =>
+    Array.from({ length: dimension }, (__, j) => {
+      if (i === classes || j === classes) return i === j ? 1 / added ** 2 : 0
+      const own = spread.own ** 2
+      const shared = spread.shared ** 2 / (own + classes * spread.shared ** 2)
+      return ((i === j ? 1 : 0) - shared) / own
+    })
+  )
+  const target = precision.map((row, i) => (i === classes ? 0 : row.reduce((total, value) => total + value, 0)))
+  return { precision, target, added }
+}
+
+const usualPrior = priorWith(added.usually)
+const rarePrior = priorWith(added.rarely)
+
+const solve = (calibration: Calibration, prior: Prior, gram: ReadonlyArray<Vector>, noise: number): Fit => {
   const evidence = 1 / noise ** 2
   const covariance = inverse(
-    gram.map((row, i) => row.map((value, j) => value * evidence + (priorPrecision[i]?.[j] ?? 0)))
+    gram.map((row, i) => row.map((value, j) => value * evidence + (prior.precision[i]?.[j] ?? 0)))
   )
-  const target = momentOf(calibration).map((value, i) => value * evidence + (priorTarget[i] ?? 0))
-  return { factors: covariance.map((row) => dot(row, target)), covariance, gram, noise }
+  const target = momentOf(calibration).map((value, i) => value * evidence + (prior.target[i] ?? 0))
+  return { factors: covariance.map((row) => dot(row, target)), covariance, gram, noise, prior }
+}
+
+/** The squares of what the factors do not explain. */
+const unexplained = (calibration: Calibration, { factors, gram }: Fit): number => {
+  const explained = gram.reduce((total, row, i) => total + (factors[i] ?? 0) * dot(row, factors), 0)
+  return Math.max(0, calibration.square - 2 * dot(momentOf(calibration), factors) + explained)
 }
 
 /** The remaining noise: the expected noise with its weight, and what the factors do not explain. */
-const noiseOf = (calibration: Calibration, { covariance, factors, gram, noise }: Fit): number => {
-  const explained = gram.reduce((total, row, i) => total + (factors[i] ?? 0) * dot(row, factors), 0)
-  const left = Math.max(0, calibration.square - 2 * dot(momentOf(calibration), factors) + explained)
+const noiseOf = (calibration: Calibration, learned: Fit): number => {
+  const { covariance, gram, noise } = learned
+  const left = unexplained(calibration, learned)
   const used = gram.reduce((total, row, i) => total + dot(row, covariance[i] ?? []), 0) / noise ** 2
   const degrees = expectedNoise.worth + Math.max(0, calibration.weight - used)
   return Math.max(minNoise, Math.sqrt((expectedNoise.worth * expectedNoise.size ** 2 + left) / degrees))
@@ -185,6 +202,26 @@ const noiseOf = (calibration: Calibration, { covariance, factors, gram, noise }:
 /** Factors and noise depend on each other and settle within a few rounds. */
 const maxRounds = 4
 
+/** How badly a fit explains the counts and agrees with its prior, as twice a negative log likelihood. */
+const costOf = (calibration: Calibration, learned: Fit): number => {
+  const { factors, prior } = learned
+  const off = factors.map((factor, i) => (i === classes ? factor : factor - 1))
+  const surprise = prior.precision.reduce((total, row, i) => total + (off[i] ?? 0) * dot(row, off), 0)
+  return unexplained(calibration, learned) / expectedNoise.size ** 2 + surprise
+}
+
+/** A tokenizer that needs fewer tokens for an estimated one is none: then counts of one size changed from time to time. */
+const minPlausibleFactor = 0.5
+
+/** The factor of all that was counted, by the shares of the classes in it. */
+const averageFactor = ({ weight }: Calibration, { factors, gram }: Fit): number => {
+  const amounts = gram.slice(0, classes).map((row) => row.slice(0, classes).reduce((total, value) => total + value, 0))
+  return weight === 0 ? 1 : dot(amounts, factors) / weight
+}
+
+/** The tokens that a server adds to each request by itself, as a fit has them. */
+const addedIn = ({ factors }: Fit): number => factors[classes] ?? 0
+
 /** A calibration is immutable, and every request needs its fit several times. */
 const fits = new WeakMap<Calibration, Fit>()
 
@@ -192,9 +229,15 @@ const fit = (calibration: Calibration): Fit => {
   const cachedFit = fits.get(calibration)
   if (cachedFit !== undefined) return cachedFit
   const gram = rowsOf(calibration)
-  let settled = solve(calibration, gram, expectedNoise.size)
+  const usual = solve(calibration, usualPrior, gram, expectedNoise.size)
+  const rare = solve(calibration, rarePrior, gram, expectedNoise.size)
+  const isRare =
+    addedIn(rare) > 0 &&
+    averageFactor(calibration, rare) >= minPlausibleFactor &&
+    costOf(calibration, usual) > costOf(calibration, rare) + minRareGain
+  let settled = isRare ? rare : usual
   for (let round = 0; round < maxRounds; round += 1) {
-    settled = solve(calibration, gram, noiseOf(calibration, settled))
+    settled = solve(calibration, settled.prior, gram, noiseOf(calibration, settled))
   }
   fits.set(calibration, settled)
   return settled
@@ -219,14 +262,13 @@ const uncertainty = (learned: Fit, amounts: Vector): number => {
     observed,
     covariance.map((row) => dot(row, observed))
   )
-  return (
-    dot(margins, unobserved) + Math.min(dot(observedMargins, observed), deviations * Math.sqrt(Math.max(0, variance)))
-  )
+  const most = dot(observedMargins, observed) + deviations * learned.prior.added
+  return dot(margins, unobserved) + Math.min(most, deviations * Math.sqrt(Math.max(0, variance)))
 }
 
 const margins = [...textClasses.map((name) => uncalibratedMargin[name]), 0]
 /** The factor of an observed class is not assumed to be worse than this. */
-const observedMargins = margins.map((margin, i) => (i === classes ? deviations * usuallyAdded : Math.max(margin, 1)))
+const observedMargins = margins.map((margin, i) => (i === classes ? 0 : Math.max(margin, 1)))
 
 /** The estimated tokens of each class, and the one request that they are. */
 const amountsOf = (features: Features): Vector => [
@@ -252,14 +294,10 @@ export const expected = (calibration: Calibration, features: Features): number |
     : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
 
 /** The tokens that the server probably adds to each request by itself; 0 before any count. */
-export const addedTokens = (calibration: Calibration): number => Math.max(0, fit(calibration).factors[classes] ?? 0)
+export const addedTokens = (calibration: Calibration): number => Math.max(0, addedIn(fit(calibration)))
 
 /** The model's tokens for one estimated token, on average over all requests that were counted and without what the server adds; one before any. */
-export const usualFactor = (calibration: Calibration): number => {
-  const { factors, gram } = fit(calibration)
-  const amounts = gram.slice(0, classes).map((row) => row.slice(0, classes).reduce((total, value) => total + value, 0))
-  return calibration.weight === 0 ? 1 : dot(amounts, factors) / calibration.weight
-}
+export const usualFactor = (calibration: Calibration): number => averageFactor(calibration, fit(calibration))
 
 /** The tokens of which a surprise is a share. */
 const surprising = (total: number): number => (total > 0 ? total + tellingRequest : 0)
@@ -293,7 +331,7 @@ export const doubted = (calibration: Calibration, features: Features, actual: nu
 export interface Trust {
   /** The share of their weight that earlier counts keep with each new one: what is called by the name of a model may change. Default: all of it. */
   readonly kept?: number
-  /** The most tokens that a count tells of for one estimated token. Default: what is plausible. */
+  /** The most tokens that a count tells of for one estimated token. Default: no limit. */
   readonly most?: number
 }
 
@@ -305,7 +343,7 @@ export const observe = (
   calibration: Calibration,
   features: Features,
   actual: number,
-  { kept = 1, most = maxPlausibleRatio }: Trust = {}
+  { kept = 1, most = Infinity }: Trust = {}
 ): Calibration => {
   const total = totalTokens(features)
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
@@ -330,7 +368,6 @@ export const observe = (
     surprise: 0,
     history: withCount(calibration.history ?? {}, total, actual, false)
   }
-  const isPlausible = actual <= total * maxPlausibleRatio
-  const over = isPlausible ? (actual - boundBy(fit(next), features)) / surprising(total) : 0
+  const over = (actual - boundBy(fit(next), features)) / surprising(total)
   return { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }
 }

@@ -2,7 +2,6 @@ import { Effect, Schema } from "effect"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Part } from "../../domain/content/Content.ts"
-import { maxPlausibleRatio } from "../../domain/tokens/Calibration.ts"
 import { type CutPrompt, isPlausibleCount } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { TooManyTokens } from "../../domain/wire/ProviderFault.ts"
@@ -82,6 +81,11 @@ export interface GuardOptions {
 const uncalibratedRatio = 3
 /** The factor by which the next request may cost more than any request so far. */
 const growthFactor = 1.5
+/**
+ * The largest plausible multiple of the estimate. A refusal that implies more means that the model's window is
+ * smaller than stated.
+ */
+const maxPlausibleRatio = 5
 /** Maximum number of compressions for one request. What is left after these cannot be made smaller. */
 const maxRounds = 4
 
@@ -233,8 +237,7 @@ export class WindowGuard {
         this.last = undefined
         return cut
       }
-      if (tokens > 0)
-        this.maxRatio = Math.max(this.maxRatio, Math.min(maxPlausibleRatio, actual / tokens) * growthFactor)
+      if (tokens > 0) this.maxRatio = Math.max(this.maxRatio, (actual / tokens) * growthFactor)
       if (actual > bound) this.revision += 1
       if (isPlausibleCount(actual, tokens)) {
         yield* this.lookUpScale({ parts, tokens })

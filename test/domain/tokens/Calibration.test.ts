@@ -288,11 +288,32 @@ describe("learning", () => {
       for (let i = 0; i < 3; i += 1)
         calibration = Calibration.observe(calibration, short, TextFeatures.totalTokens(short) + added)
       const tokens = TextFeatures.totalTokens(long)
-      assert.closeTo(Calibration.expected(calibration, long) ?? 0, tokens, tokens * 0.02)
-      assert.isAtMost(Calibration.upperBound(calibration, long), tokens * 1.45)
-      assert.closeTo(Calibration.usualFactor(calibration), 1, 0.02)
+      assert.closeTo(Calibration.expected(calibration, long) ?? 0, tokens + added, tokens * 0.04)
+      assert.isAtMost(Calibration.upperBound(calibration, long), tokens * 1.45 + added)
+      assert.closeTo(Calibration.usualFactor(calibration), 1, 0.04)
     }
   )
+
+  it.each([
+    [300, 20, 8],
+    [3_000, 2_000, 6],
+    [10_000, 500, 6]
+  ])("tells a prompt of %i tokens that a server adds from the cost of tokens", (added, first, count) => {
+    let calibration = Calibration.uncalibrated
+    const of = (tokens: number) => ({ ...TextFeatures.sumFeatures([]), prose: tokens })
+    for (let at = 0; at < count; at += 1) {
+      const tokens = Math.round(first * 1.25 ** at)
+      calibration = Calibration.observe(calibration, of(tokens), tokens + added)
+    }
+    assert.closeTo(Calibration.addedTokens(calibration), added, added * 0.02)
+    assert.closeTo(Calibration.usualFactor(calibration), 1, 0.01)
+    for (const tokens of [first, 650, 15_000, 100_000]) {
+      assert.closeTo(Calibration.expected(calibration, of(tokens)) ?? 0, tokens + added, tokens * 0.01 + 50)
+      const bound = Calibration.upperBound(calibration, of(tokens))
+      assert.isAtLeast(bound, tokens + added)
+      assert.isAtMost(bound, tokens * 1.7 + added + 500)
+    }
+  })
 
   it("ignores an empty text and an invalid count", () => {
     const features = featuresOf("some words")
