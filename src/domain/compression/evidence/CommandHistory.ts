@@ -220,10 +220,10 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
   }
 }
 
-/** Ends the failures of a tool's calls, or their refusals: another call was made in their place. */
-export const endFailures = ({ failures }: CommandHistory, tool: string, areRefusals: boolean): void => {
+/** Ends the refusals of a tool's calls: another call was made in their place. */
+export const endRefusals = ({ commands, failures }: CommandHistory, tool: string): void => {
   for (const [name, { refusedBy }] of failures)
-    if ((refusedBy !== undefined) === areRefusals && name.startsWith(`${tool} `)) failures.delete(name)
+    if (refusedBy !== undefined && !commands.has(name) && `${name} `.startsWith(`${tool} `)) failures.delete(name)
 }
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
@@ -340,8 +340,6 @@ export const recordResult = (
       addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
     return
   }
-  // As a program's success ends the failures of the program, the success of a tool that we know no more of ends those of the tool.
-  if (actions.every(({ _tag }) => _tag === "Other")) endFailures(history, subject.split(" ", 1)[0] ?? "", false)
   for (const action of actions) {
     if (!("path" in action)) continue
     const name = nameOf(action.path)

@@ -56,6 +56,8 @@ export interface Edit {
   readonly path: string
   readonly entry: EntryId
   readonly text: string
+  /** Whether it wrote the whole file. */
+  readonly isWhole?: true
 }
 
 const maxEdits = 60
@@ -197,7 +199,9 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
             ? { ...edit, text: edit.text.replace(before, () => text).slice(0, maxEditChars) }
             : edit
         )
-      if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
+      if (text.trim() === "") continue
+      const whole = done.action._tag === "Write" ? { isWhole: true as const } : {}
+      history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars), ...whole })
     }
     history.edits.splice(0, history.edits.length - maxEdits)
   }

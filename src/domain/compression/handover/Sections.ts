@@ -267,7 +267,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   )
   const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
     statement(
-      `report ${entry} ${text.length}`,
+      `report ${entry} ${text}`,
       `another agent reported (${ofEntry(entry, handle)}): ${byEnds(short(text), maxReportChars)}`
     )
   )

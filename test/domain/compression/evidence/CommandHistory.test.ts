@@ -333,17 +333,25 @@ it.each([
   assert.strictEqual(lastCall?.action._tag === "Command" && lastCall.action.command, "npm test")
 })
 
-it("a call of a tool that we know no more of ends the failures of its tool, and no refusal or failure of another", () => {
-  const made = (tool: string, sql: string, answer: object): Call => [tool, { sql }, answer]
+it("a call of a tool that we know no more of ends the failure of the same call alone", () => {
+  const made = (tool: string, text: string, answer: object): Call => [tool, { text }, answer]
   const closed = { error: "MCP error -32000: Connection closed" }
   const { failures } = evidenceOf(
+    failed("task build"),
+    made("Task", "Migrate users", { error: "API error 529" }),
+    made("task", "Build", { error: "API error 529" }),
     made("mcp__pg__query", "select 1", closed),
-    made("mcp__pg__query", "drop table a", { error: "The user doesn't want to proceed with this tool use." }),
-    made("mcp__my__query", "select 1", closed),
+    made("mcp__pg__query", "select 3", closed),
+    made("Task", "Read the docs", { output: "done" }),
+    made("task", "Read the docs", { output: "done" }),
     made("mcp__pg__query", "select 2", { output: "2" }),
+    made("mcp__pg__query", "select 3", { output: "3" }),
     ["TaskStop", { task_id: "b7" }, { error: "Task b7 is not running (status: completed)" }]
   )
-  assert.deepStrictEqual([...failures.keys()], ["mcp__pg__query drop table a", "mcp__my__query select 1"])
+  assert.deepStrictEqual(
+    [...failures.keys()],
+    ["task build", "Task Migrate users", "task Build", "mcp__pg__query select 1"]
+  )
 })
 
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
