@@ -1,6 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
-import { isDryRun } from "../../actions/ProgramTask.ts"
+import { isDryRun, taskWords } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
@@ -109,9 +109,20 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-/** Matches commands that can make a commit: a few of git's options, which may take a value, stand before its task. */
-export const makesCommit =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)(?![^|;&\n]{0,400}\s--dry-run\b)/
+/** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
+const commitForm =
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
+const commitTask = /^(?:commit|merge|cherry-pick|revert)$/
+
+/** Whether a command can make a commit: not where all that it has of them are dry runs. */
+export const makesCommit = (command: string): boolean => {
+  if (!commitForm.test(command)) return false
+  if (!/\s--dry-run\b/.test(command)) return true
+  const made = runPrograms(command).filter(
+    ({ program, words }) => program === "git" && commitTask.test(taskWords(program, words)[0] ?? "")
+  )
+  return made.length === 0 || made.some(({ program, words }) => !isDryRun(program, words))
+}
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
@@ -135,7 +146,7 @@ export const recordRun = (
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  const isCommit = exit === 0 && makesCommit.test(command)
+  const isCommit = exit === 0 && makesCommit(command)
   if (isCommit) {
     for (const commit of commitsIn(output)) commits.push({ ...commit, entry })
   }
