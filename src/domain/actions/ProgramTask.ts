@@ -67,11 +67,16 @@ export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>):
   !words.some((word) => /^--?out(?:=|$)/.test(word)) &&
   (/^[A-Z]\w*-[A-Z]/.test(program) || (harmless.test(program) && !handingOn.test(taskWords(program, words)[0] ?? "")))
 
-/** Programs that are told to say more with `-v` or `-V`. */
-const verbose = /^(?:pytest|ctest|phpunit|unittest|rspec|bats|tox|nox)$/
+/** Programs that say their version at `-v` or `-V` alone. To others, and to scripts, it means to say more. */
+const sayVersion =
+  /^(?:node|npm|npx|pnpm|yarn|bun|deno|git|make|cmake|php|composer|ruby|gem|perl|nginx|docker|docker-compose|mvn|gradle|tsc|eslint|jest|vitest)$/
+const sayVersionAtCapital = /^(?:python|pip|cargo|rustc|ssh|curl|jq|mypy|mocha|psql)$/
 
 /** Whether a program is asked for its version or its help. A version that is followed by a value is that of a package. */
-export const asksAboutItself = (program: string, words: ReadonlyArray<string>): boolean =>
-  words.includes("--help") ||
-  words.some((word, at) => word === "--version" && (words[at + 1] ?? "-").startsWith("-")) ||
-  (words.length === 1 && (words[0] === "-h" || (/^-[vV]$/.test(words[0] ?? "") && !verbose.test(program))))
+export const asksAboutItself = (program: string, words: ReadonlyArray<string>): boolean => {
+  if (words.includes("--help")) return true
+  if (words.some((word, at) => word === "--version" && (words[at + 1] ?? "-").startsWith("-"))) return true
+  const [only = ""] = words.length === 1 ? words : []
+  if (only === "-V") return sayVersion.test(program) || sayVersionAtCapital.test(program)
+  return only === "-h" || (only === "-v" && sayVersion.test(program))
+}

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { makesCommit } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
@@ -230,6 +231,30 @@ describe("commands", () => {
     )
     assert.deepStrictEqual([...failures.keys()], ["npm publish", "helm upgrade web . --dry-run", "make test"])
     assert.strictEqual(checks.get("tests")?.ok, false)
+  })
+
+  it.each([
+    ["pytest tests", "pytest --collect-only -q"],
+    ["pytest tests", "pytest --version"],
+    ["pytest tests", "pytest --fixtures"],
+    ["npm publish", "npm publish --help"],
+    ["npm test", "npm -v"],
+    ["terraform plan", "terraform init"],
+    ["helm upgrade web .", "helm list"]
+  ])("a failure of %s is not ended by %s, and teaches nothing", (command, question) => {
+    const { checks, failures, lessons } = evidenceOf(
+      failed(command, "no"),
+      ["Write", { file_path: "a.py", content: "x" }, { output: "ok" }],
+      ran(question)
+    )
+    assert.deepStrictEqual([[...failures.keys()], lessons], [[command], []])
+    assert.notStrictEqual(checks.get("tests")?.ok, true)
+  })
+
+  it.each(["./run_tests.sh -v", "prove -v", "./deploy.sh -V"])("%s runs what it is for", (command) => {
+    const { failures } = evidenceOf(failed(command), ran(command.replace(/ -v/i, "")))
+    assert.strictEqual(failures.size, 0)
+    assert.isFalse(isLook(command))
   })
 
   it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
