@@ -52,20 +52,36 @@ const ownDryRun: ReadonlyArray<readonly [task: RegExp, option: RegExp]> = [
 export const isDryRun = (program: string, words: ReadonlyArray<string>): boolean => {
   if (words.some((word) => dryRun.test(word))) return true
   const task = `${program} ${taskWords(program, words)[0] ?? ""}`
+  // `git apply --stat --apply` does both.
+  if (task === "git apply" && words.includes("--apply")) return false
   return ownDryRun.some(([form, option]) => form.test(task) && words.some((word) => option.test(word)))
 }
 
 /** Programs whose own dry run changes nothing. `gh pr create --dry-run` may push, and what a script does is not known. */
-const harmless =
-  /^(?:git|npm|pnpm|yarn|cargo|kubectl|oc|helm|rsync|make|aws|docker|podman|docker-compose|apt|apt-get|pip3?|uv|brew|ansible-playbook|terraform|tofu)$/
-/** Tasks that hand their options to a script or program. */
-const handingOn = /^(?:run|run-script|exec|test|start|x|dlx)$/
+const harmless = /^(?:git|kubectl|oc|helm|rsync|make|aws|apt|apt-get|pip|uv|brew|ansible-playbook|terraform|tofu)$/
+/** Their tasks that hand their options to another program. */
+const handingOn = /^(?:run|exec|x|tool)$/
+/** The tasks that know the option, of programs that hand those of any other task to a script or a program. */
+const harmlessTasks: Readonly<Record<string, RegExp>> = {
+  npm: /^(?:publish|unpublish|install|i|ci|uninstall|update|pack|prune|dedupe|audit)$/,
+  pnpm: /^publish$/,
+  yarn: /^pack$/,
+  cargo: /^(?:publish|update|clean|install|add|remove|package)$/,
+  docker: /^compose$/,
+  "docker-compose": /^(?:up|down|build|pull|push|create|start|stop|rm)$/
+}
 
 /** Whether a program is asked only for what it would do, and is known to change nothing then. */
-export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>): boolean =>
-  isDryRun(program, words) &&
-  !words.some((word) => /^--?out(?:=|$)/.test(word)) &&
-  (/^[A-Z]\w*-[A-Z]/.test(program) || (harmless.test(program) && !handingOn.test(taskWords(program, words)[0] ?? "")))
+export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>): boolean => {
+  if (!isDryRun(program, words) || words.some((word) => /^--?out(?:=|$)/.test(word))) return false
+  if (/^[A-Z]\w*-[A-Z]/.test(program)) return true
+  const [task = "", ...after] = taskWords(program, words)
+  const [next = ""] = taskWords(program, after)
+  return (
+    (harmless.test(program) || harmlessTasks[program]?.test(task) === true) &&
+    ![task, next].some((word) => handingOn.test(word))
+  )
+}
 
 /** Programs that say their version at `-v` or `-V` alone. To others, and to scripts, it means to say more. */
 const sayVersion =

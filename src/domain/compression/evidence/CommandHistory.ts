@@ -30,6 +30,8 @@ export interface CommandRun {
   readonly ok: boolean | undefined
   /** Who did not allow it. */
   readonly refusedBy?: Refuser
+  /** Whether it was cancelled with the calls beside it: it may have run in part, or not at all. */
+  readonly isCancelled?: true
   /** The address of what it published: its last line. */
   readonly address?: string | undefined
   readonly entry: EntryId
@@ -174,6 +176,17 @@ export const recordRefusal = (
 ): void => {
   commands.delete(command)
   commands.set(command, { exit: undefined, ok: undefined, refusedBy, entry, handle })
+}
+
+/** Records a command that was cancelled with the calls beside it. What is known of its checks and failures stays. */
+export const recordCancelled = (
+  { commands }: CommandHistory,
+  entry: EntryId,
+  command: string,
+  handle?: Handle
+): void => {
+  commands.delete(command)
+  commands.set(command, { exit: undefined, ok: undefined, isCancelled: true, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */

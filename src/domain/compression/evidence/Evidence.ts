@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
-import { toolKind } from "../../actions/AgentTools.ts"
+import { commandIn, toolKind } from "../../actions/AgentTools.ts"
 import { answerText, printedText, wasNotMade, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
@@ -42,6 +42,7 @@ import {
   emptyCommands,
   endRefusals,
   recordBackgroundEnd,
+  recordCancelled,
   recordNotifiedEnds,
   recordResult,
   recordRefusal,
@@ -264,8 +265,12 @@ const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Answ
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
-  if (wasNotMade(answer?.part))
+  if (wasNotMade(answer?.part)) {
+    const { args, name = "" } = call.functionCall ?? {}
+    const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
+    if (command !== undefined) recordCancelled(commands, entry.id, command, answer?.handle)
     return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
+  }
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
