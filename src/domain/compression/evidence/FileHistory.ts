@@ -210,8 +210,12 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
             : edit
         )
       if (text.trim() === "") continue
-      const whole = done.action._tag === "Write" ? { isWhole: true as const } : {}
-      history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars), ...whole })
+      history.edits.push({
+        path,
+        entry: done.entry,
+        text: text.slice(0, maxEditChars),
+        ...(done.action._tag === "Write" ? { isWhole: true } : {})
+      })
     }
     history.edits.splice(0, history.edits.length - maxEdits)
   }
