@@ -274,7 +274,14 @@ describe("what was read", () => {
   const approved = "Plan approved. Switching to Auto-Edit mode."
   const wrote = (file_path: string, content: string) =>
     ["write_file", { file_path, content }, { output: `Successfully overwrote file: ${file_path}.` }] as const
-  it.each<readonly [what: string, made: Parameters<typeof calls>, told: string | undefined, heldBy: string]>([
+  it.each<
+    readonly [
+      what: string,
+      made: ReadonlyArray<Parameters<typeof calls>[number]>,
+      told: string | undefined,
+      heldBy: string
+    ]
+  >([
     [
       "written anew after it was refused",
       [
