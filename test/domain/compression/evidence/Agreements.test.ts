@@ -30,9 +30,9 @@ it.each([
   ["Yes, with Postgres", false],
   ["不实现此方案", false],
   ["实现此方案，但跳过第二步", false],
-  ["thanks ".repeat(2_000), false],
+  ["thanks ".repeat(29).concat("no."), false],
   ["No, keep it simple.", false]
-])("a plan as it is, accepted by %.40j: %s", (reply, isAccepted) => assert.strictEqual(accepts(reply), isAccepted))
+])("a plan as it is, by a reply: %s", (reply, isAccepted) => assert.strictEqual(accepts(reply), isAccepted))
 
 describe("a reply settles what the agent asked last", () => {
   const asked = model(text(proposal))

@@ -12,6 +12,7 @@ import {
   userWordsIn
 } from "../../../../src/domain/compression/Snapshot.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { Handle } from "../../../../src/domain/content/Handle.ts"
 import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
@@ -24,7 +25,8 @@ const extract = (contents: ReadonlyArray<Content>, options: Partial<ExtractOptio
   Work.runSync(extractSnapshot(entriesOf(contents), { budget: 4_000, kept: [], ...options }))
 
 /** Some calls, each with its answer. */
-const calls = (...made: ReadonlyArray<readonly [tool: string, args: unknown, answer: object]>): Array<Content> =>
+type MadeCall = readonly [tool: string, args: unknown, answer: object]
+const calls = (...made: ReadonlyArray<MadeCall>): Array<Content> =>
   made.flatMap(([tool, args, answer], at) => [
     model(call(tool, args, `${tool}${at}`)),
     user(response(tool, answer, `${tool}${at}`))
@@ -274,14 +276,7 @@ describe("what was read", () => {
   const approved = "Plan approved. Switching to Auto-Edit mode."
   const wrote = (file_path: string, content: string) =>
     ["write_file", { file_path, content }, { output: `Successfully overwrote file: ${file_path}.` }] as const
-  it.each<
-    readonly [
-      what: string,
-      made: ReadonlyArray<Parameters<typeof calls>[number]>,
-      told: string | undefined,
-      heldBy: string
-    ]
-  >([
+  it.each<readonly [what: string, made: ReadonlyArray<MadeCall>, told: string | undefined, heldBy: string]>([
     [
       "written anew after it was refused",
       [
@@ -337,7 +332,10 @@ describe("what was read", () => {
       "answer"
     ]
   ])("a plan %s is told with the handle of what holds it", (_, made, told, heldBy) => {
-    const entries = entriesOf([user(text("Show the totals.")), ...calls(...made)])
+    const entries = entriesOf([user(text("Show the totals.")), ...calls(...made)]).map((entry, at) => ({
+      ...entry,
+      handles: [Handle.make(`h_${"abcdefghij"[at]?.repeat(10)}`)]
+    }))
     const { tasks } = Work.runSync(gatherEvidence(entries))
     const found = tasks.find(({ source }) => source === "the plan that the user approved")
     assert.strictEqual(found?.text, told)
