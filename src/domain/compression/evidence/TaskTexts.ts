@@ -51,7 +51,8 @@ export const approvedPlanIn = (
 }
 
 /** Returns the plan that words of the agent propose (Codex); undefined where they propose none. */
-export const proposedPlanIn = (words: string): string | undefined => textsBetween(words, "proposed_plan")[0]
+export const proposedPlanIn = (words: string): string | undefined =>
+  textsBetween(words, "proposed_plan").find((plan) => plan !== "")
 
 /** Returns how a call that reads an issue, a ticket or a plan names it; undefined for any other call. */
 export const taskSource = (call: Part): string | undefined => {
