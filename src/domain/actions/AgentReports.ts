@@ -1,36 +1,52 @@
 import { Predicate } from "effect"
 import type { Part } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { toolKind } from "./AgentTools.ts"
+import { textsBetween } from "../text/TextsBetween.ts"
+import { answersInStates, toolKind } from "./AgentTools.ts"
 import { answerTexts } from "./ToolResults.ts"
 
 /** What other agents report to the one whose session it is: in the result of a call, or in a later message of the program. */
 
-/** Where a report stands among what programs write around it (Claude Code's message, opencode's result, a review in Codex). */
-const between = /<(results?|task_result)>\s*([^]*?)\s*<\/\1>/g
-/** A result that only says that the agent runs (Claude Code, Codex). */
-const started = /^(?:Async agent launched|\{"agent_id")/
-/** What Claude Code writes after the report. */
-const ending = /\n*(?:agentId: \w+[^\n]*\n?|<usage>[^]*<\/usage>)+\s*$/
+/** A result that only says that the agent runs (Claude Code). */
+const started = /^(?:Async agent launched|Spawned successfully)/
 
-/** Returns the reports in Codex's form: `{"status":{"the agent":{"completed":"its report"}}}`. */
-const completedIn = (value: unknown): ReadonlyArray<string> => {
-  if (!Predicate.isObject(value)) return []
-  return typeof value.completed === "string" ? [value.completed] : Object.values(value).flatMap(completedIn)
+/** How much of the end of a result is searched for what Claude Code writes after the report. */
+const maxEndingChars = 600
+
+/** Returns a report without what Claude Code writes after it: the id of the agent, and what it used. */
+const withoutEnding = (result: string): string => {
+  const report = result.trimEnd()
+  const usage = report.endsWith("</usage>") ? report.lastIndexOf("<usage>") : -1
+  const rest = usage >= 0 && report.length - usage <= maxEndingChars ? report.slice(0, usage).trimEnd() : report
+  const line = rest.lastIndexOf("\n") + 1
+  const isId = rest.length - line <= maxEndingChars && /^agentId: \w/.test(rest.slice(line))
+  return isId ? rest.slice(0, line).trimEnd() : rest
 }
 
-/** Returns the reports in a message of a program. */
+/** Returns the reports in Codex's form, `{"status":{"the agent":{"completed":"its report"}}}`, or of one agent alone. */
+const completedIn = (text: string): ReadonlyArray<string> => {
+  const value = text.trim().startsWith("{") ? parsedOrUndefined(text) : undefined
+  const status: unknown = Predicate.isObject(value) ? value.status : undefined
+  if (!Predicate.isObject(status)) return []
+  return [status, ...Object.values(status)].flatMap((state: unknown) =>
+    Predicate.isObject(state) && typeof state.completed === "string" ? [state.completed] : []
+  )
+}
+
+/** Returns the reports in a message of a program: Claude Code's, a review in Codex, and Codex's of an agent. */
 export const notifiedReports = (text: string): ReadonlyArray<string> =>
   /<(?:(?:task|agent)-notification|user_action)>/.test(text)
-    ? [...text.matchAll(between)].map(([, , report = ""]) => report)
-    : completedIn(parsedOrUndefined(/<subagent_notification>([^]*?)<\/subagent_notification>/.exec(text)?.[1] ?? ""))
+    ? ["result", "results"].flatMap((tag) => textsBetween(text, tag))
+    : textsBetween(text, "subagent_notification").flatMap(completedIn)
 
 /** Returns the reports in the result of a call. */
 export const reportsIn = ({ functionCall: call }: Part, answer: Part): ReadonlyArray<string> => {
-  if (toolKind(call?.name ?? "") !== "delegate") return []
+  const name = call?.name ?? ""
+  if (toolKind(name, call?.args) !== "delegate") return []
   const result = answerTexts(answer).join("\n")
-  const json = result.startsWith("{") ? completedIn(parsedOrUndefined(result)) : []
-  if (json.length > 0 || started.test(result)) return json
-  const marked = [...result.matchAll(between)].map(([, , report = ""]) => report)
-  return marked.length > 0 ? marked : [result.replace(ending, "")]
+  if (answersInStates(name)) return completedIn(result)
+  if (started.test(result)) return []
+  // opencode's
+  const marked = textsBetween(result, "task_result")
+  return marked.length > 0 ? marked : [withoutEnding(result)]
 }

@@ -107,6 +107,12 @@ const kinds: ReadonlyMap<string, ToolKind> = new Map(
 /** Tools of Codex's shells: Codex has no tool that reads a file, so its commands are how it reads. */
 const readingShells = new Set(["shell", "shell_command", "exec_command", "local_shell", "container.exec"])
 
+/** Tools of Codex that answer with the states of agents, in JSON alone. */
+const stateTools = new Set(["spawn_agent", "wait_agent", "wait"])
+
+/** Whether a tool answers with the states of agents, and says nothing else of them. */
+export const answersInStates = (name: string): boolean => stateTools.has(name.toLowerCase())
+
 /** The arguments that mean the same, by the names that agents and their versions have for them. */
 const argumentNames = {
   /** Gemini CLI until 0.20 has `absolute_path`; opencode has `filePath`. */
@@ -149,6 +155,8 @@ const stringAt = (args: unknown, names: ReadonlyArray<string>): string | undefin
 /** Returns what a tool does; undefined for a tool of no agent that we know. */
 export const toolKind = (name: string, args?: unknown): ToolKind | undefined => {
   const kind = kinds.get(name.toLowerCase())
+  // Codex waits for agents, and for a script that runs on.
+  if (kind === "delegate" && Predicate.isObject(args) && "cell_id" in args) return "follow"
   // Codex's `exec` takes a script; another agent's takes a command.
   return kind === "script" && commandIn(args) !== undefined ? "command" : kind
 }

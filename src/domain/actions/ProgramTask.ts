@@ -52,26 +52,47 @@ const ownDryRun: ReadonlyArray<readonly [task: RegExp, option: RegExp]> = [
 export const isDryRun = (program: string, words: ReadonlyArray<string>): boolean => {
   if (words.some((word) => dryRun.test(word))) return true
   const task = `${program} ${taskWords(program, words)[0] ?? ""}`
+  // `git apply --stat --apply` does both.
+  if (task === "git apply" && words.includes("--apply")) return false
   return ownDryRun.some(([form, option]) => form.test(task) && words.some((word) => option.test(word)))
 }
 
 /** Programs whose own dry run changes nothing. `gh pr create --dry-run` may push, and what a script does is not known. */
-const harmless =
-  /^(?:git|npm|pnpm|yarn|cargo|kubectl|oc|helm|rsync|make|aws|docker|podman|docker-compose|apt|apt-get|pip3?|uv|brew|ansible-playbook|terraform|tofu)$/
-/** Tasks that hand their options to a script or program. */
-const handingOn = /^(?:run|run-script|exec|test|start|x|dlx)$/
+const harmless = /^(?:git|kubectl|oc|helm|rsync|make|aws|apt|apt-get|pip|uv|brew|ansible-playbook|terraform|tofu)$/
+/** Their tasks that hand their options to another program. */
+const handingOn = /^(?:run|exec|x|tool)$/
+/** The tasks that know the option, of programs that hand those of any other task to a script or a program. */
+const harmlessTasks: Readonly<Record<string, RegExp>> = {
+  npm: /^(?:publish|unpublish|install|i|ci|uninstall|update|pack|prune|dedupe|audit)$/,
+  pnpm: /^publish$/,
+  yarn: /^pack$/,
+  cargo: /^(?:publish|update|clean|install|add|remove|package)$/,
+  docker: /^compose$/,
+  "docker-compose": /^(?:up|down|build|pull|push|create|start|stop|rm)$/
+}
 
 /** Whether a program is asked only for what it would do, and is known to change nothing then. */
-export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>): boolean =>
-  isDryRun(program, words) &&
-  !words.some((word) => /^--?out(?:=|$)/.test(word)) &&
-  (/^[A-Z]\w*-[A-Z]/.test(program) || (harmless.test(program) && !handingOn.test(taskWords(program, words)[0] ?? "")))
+export const isHarmlessDryRun = (program: string, words: ReadonlyArray<string>): boolean => {
+  if (!isDryRun(program, words) || words.some((word) => /^--?out(?:=|$)/.test(word))) return false
+  if (/^[A-Z]\w*-[A-Z]/.test(program)) return true
+  const [task = "", ...after] = taskWords(program, words)
+  const [next = ""] = taskWords(program, after)
+  return (
+    (harmless.test(program) || harmlessTasks[program]?.test(task) === true) &&
+    ![task, next].some((word) => handingOn.test(word))
+  )
+}
 
-/** Programs that are told to say more with `-v` or `-V`. */
-const verbose = /^(?:pytest|ctest|phpunit|unittest|rspec|bats|tox|nox)$/
+/** Programs that say their version at `-v` or `-V` alone. To others, and to scripts, it means to say more. */
+const sayVersion =
+  /^(?:node|npm|npx|pnpm|yarn|bun|deno|git|make|cmake|php|composer|ruby|gem|perl|nginx|docker|docker-compose|mvn|gradle|tsc|eslint|jest|vitest)$/
+const sayVersionAtCapital = /^(?:python|pip|cargo|rustc|ssh|curl|jq|mypy|mocha|psql)$/
 
 /** Whether a program is asked for its version or its help. A version that is followed by a value is that of a package. */
-export const asksAboutItself = (program: string, words: ReadonlyArray<string>): boolean =>
-  words.includes("--help") ||
-  words.some((word, at) => word === "--version" && (words[at + 1] ?? "-").startsWith("-")) ||
-  (words.length === 1 && (words[0] === "-h" || (/^-[vV]$/.test(words[0] ?? "") && !verbose.test(program))))
+export const asksAboutItself = (program: string, words: ReadonlyArray<string>): boolean => {
+  if (words.includes("--help")) return true
+  if (words.some((word, at) => word === "--version" && (words[at + 1] ?? "-").startsWith("-"))) return true
+  const [only = ""] = words.length === 1 ? words : []
+  if (only === "-V") return sayVersion.test(program) || sayVersionAtCapital.test(program)
+  return only === "-h" || (only === "-v" && sayVersion.test(program))
+}

@@ -34,8 +34,12 @@ const isFile = (operand = ""): boolean => operand === "." || /\w\.[a-z]\w*$/i.te
 /** What is staged, a part, or the state of another commit. */
 const restoresOther = /^(?:-\w*[Ssp]|--(?:staged|source|patch)\b)/
 
-/** The effects of a program on files when it succeeds. */
-type Effects = (operands: ReadonlyArray<string>, options: ReadonlyArray<string>) => ReadonlyArray<Action>
+/** The effects of a program on files when it succeeds. `words`: operands and options in their order. */
+type Effects = (
+  operands: ReadonlyArray<string>,
+  options: ReadonlyArray<string>,
+  words: ReadonlyArray<string>
+) => ReadonlyArray<Action>
 
 /** Those of git's own tasks: `git mv` and `git rm` do as the programs do. */
 const gitTasks = new Map<string, Effects>([
@@ -60,13 +64,24 @@ const gitTasks = new Map<string, Effects>([
   ]
 ])
 
-/** Edits in place by a script (`perl -pi -e`): each `-e` takes an operand. */
-const editsInPlace: Effects = (operands, options) =>
-  options.some((option) => /^-\w*i/.test(option))
-    ? operands
-        .slice(options.filter((option) => /^-\w*e$/.test(option)).length)
-        .map((path): Action => ({ _tag: "Edit", path }))
+/**
+ * Edits in place by a script (`perl -pi -e`): of the options before the first operand, one has `i` behind letters without a value,
+ * and each `-e` takes an operand. A script in a file has options and operands of its own.
+ */
+const editsInPlace: Effects = (_operands, _options, words) => {
+  let at = 0
+  let isInPlace = false
+  let hasScript = false
+  for (let word = words[0]; word?.startsWith("-") === true && word !== "--"; word = words[at]) {
+    const isScript = /^-[0-7lnpaws]*[eE]/.test(word)
+    isInPlace ||= /^-[0-7lnpaws]*i/.test(word)
+    hasScript ||= isScript
+    at += isScript && /[eE]$/.test(word) ? 2 : 1
+  }
+  return isInPlace && hasScript
+    ? words.slice(at).flatMap((path): ReadonlyArray<Action> => (path.startsWith("-") ? [] : [{ _tag: "Edit", path }]))
     : []
+}
 
 const programs = new Map<string, Effects>([
   ["perl", editsInPlace],
@@ -207,7 +222,10 @@ const commandEffects = ({ git, words }: CalledProgram, isShown: boolean): Readon
   const operands = [...own, ...closed].filter((each) => each !== "")
   // What is piped into PowerShell's writers is no operand of theirs, but their value may be.
   const files = unixName === "tee" ? operands.slice(0, 1) : operands
-  return [...(effects?.(files, options) ?? []), ...(reader === undefined ? [] : files.slice(reader(options)).map(read))]
+  return [
+    ...(effects?.(files, options, rest) ?? []),
+    ...(reader === undefined ? [] : files.slice(reader(options)).map(read))
+  ]
 }
 
 /** Programs that only choose which lines of their input are shown. */

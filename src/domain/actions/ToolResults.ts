@@ -22,11 +22,14 @@ export const answerText = (part: Part | undefined): string => {
   return part === undefined ? "" : responseText(part)
 }
 
-/** What Claude Code answers for a call that it did not make, because one beside it failed or the answer was begun anew. */
+/**
+ * What Claude Code answers for a call that it did not make, or broke off, because one beside it failed or the answer was begun anew:
+ * the sentence does not say which.
+ */
 const unmade =
   /^(?:<tool_use_error>)?(?:Cancelled: parallel tool call [^]{1,400} errored|Sibling tool call errored|Streaming fallback - tool execution discarded)(?:<\/tool_use_error>)?\s*$/
 
-/** Whether a call was never made. */
+/** Whether a call was not made to its end. */
 export const wasNotMade = (answer: Part | undefined): boolean =>
   answer !== undefined && isErrorResponse(answer) && unmade.test(answerText(answer).slice(0, 600))
 

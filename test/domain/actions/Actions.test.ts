@@ -155,6 +155,18 @@ describe("shell", () => {
       "perl -pi -e 's/a/b/' a.ts b.ts && perl -ne 'print' c.ts && perl -i.bak -pe x d.ts",
       [edit("a.ts"), edit("b.ts"), edit("d.ts")]
     ],
+    [
+      "perl with groups of letters, and two scripts",
+      "perl -0777pi -e 's/a/b/' -e 's/c/d/' a.ts && perl -i -lpe's/a/b/' -- b.ts && ruby -pi.bak -e x c.rb",
+      [edit("a.ts"), edit("b.ts"), edit("c.rb")]
+    ],
+    ["perl with a folder of modules", "perl -Ilib t/a.t && ruby -Ilib test/foo_test.rb", []],
+    [
+      "perl with a module",
+      "perl -MTime::HiRes -ne 'print' log.txt && perl -MList::Util=sum -lane 'print sum @F' data.txt",
+      []
+    ],
+    ["a script with an option of its own", "ruby script.rb -i input.txt && perl a.pl -pi -e x b.ts", []],
     ["git rm", "git rm a.ts", [remove("a.ts")]],
     ["git rm --cached leaves the file", "git rm --cached a.ts", []],
     ["sudo rm", "sudo rm /etc/a", [remove("/etc/a")]],

@@ -695,6 +695,15 @@ describe("details", () => {
     assert.deepStrictEqual(told, states)
   })
 
+  it.each([
+    ["a written file of such a name", ["Write", { file_path: "scripts/build" }, created] as const, "rm scripts/build"],
+    ["what git deletes", ["Read", { file_path: "b.ts" }, done] as const, "git -C . rm -r scripts/build"],
+    ["what is moved", ["Read", { file_path: "b.ts" }, done] as const, "mv scripts/build lib"]
+  ])("%s is told as deleted", (_, first, command) => {
+    const evidence = of(...made(1, [...first], [...sh(command), done]))
+    assert.include(states(evidence), "scripts/build: deleted")
+  })
+
   it("file_path and a path in a shell's folder identify the same file", () => {
     const evidence = of(...made(1, ["Write", { file_path: "pkg/a.ts" }, created], [...sh("cd pkg && rm a.ts"), done]))
     assert.deepStrictEqual(states(evidence), ["pkg/a.ts: deleted"])

@@ -154,9 +154,29 @@ const answerOf = (words: string, count: number): Settlement | undefined => {
   return reservation.test(rest) || condition.test(rest) ? undefined : "agreed to"
 }
 
-/** Whether a reply lets the agent carry out the plan that it proposed: it agrees, or says so in the words of Codex's menu. */
-export const accepts = (reply: string): boolean =>
-  /^\W*(?:implement the plan|实现此方案)/i.test(reply) || answerOf(reply, reply.split(/\s+/).length) === "agreed to"
+/** Whether a reply is longer than one that only settles something, or asks back. */
+const saysMore = (words: string, count: number): boolean =>
+  count > maxReplyWords || words.length > maxReplyChars || /[?\uff1f؟]/.test(words)
+
+const countOf = (words: string): number => words.split(/\s+/, maxReplyWords + 1).length
+
+/** The words of Codex's menu. */
+const menuWords = /^[^\p{L}\p{N}]*(?:implement the plan|实现此方案)[^\p{L}\p{N}]*$/iu
+
+/** Words that agree with a plan as it is: what else a reply says may change the plan. */
+const agreeing = new RegExp(
+  String.raw`(?<![\p{L}\p{N}])(?:${yes}|${yesAlone}|${courtesy}|${interjections}|(?:implement|execute|carry out|start|begin|proceed|continue)(?: with)?(?: (?:it|that|this|(?:the|this) plan))?|(?:the|this) plan|that|(?:looks|sounds|is) (?:good|great|right|fine|perfect)(?: to me)?)${wordEnd}`,
+  "giu"
+)
+
+/** Whether a reply lets the agent carry out the plan that it proposed, and says nothing else. */
+export const accepts = (reply: string): boolean => {
+  const words = reply.trim()
+  if (menuWords.test(words)) return true
+  const count = countOf(words)
+  if (saysMore(words, count) || answerOf(words, count) !== "agreed to") return false
+  return !/[\p{L}\p{N}]/u.test(words.replace(noReservation, "").replace(agreeing, ""))
+}
 
 /**
  * Returns what a reply settled. `before`: what the agent said last. Undefined where the reply settles nothing, or where nothing was
@@ -164,9 +184,8 @@ export const accepts = (reply: string): boolean =>
  */
 export const settledBy = (reply: string, before: string): Settled | undefined => {
   const words = numbered(reply.trim())
-  const count = words.split(/\s+/, maxReplyWords + 1).length
-  if (before === "" || count > maxReplyWords || words.length > maxReplyChars || /[?\uff1f؟]/.test(words))
-    return undefined
+  const count = countOf(words)
+  if (before === "" || saysMore(words, count)) return undefined
   const text = before.slice(-maxSearchedChars)
   const named = (bareChoice.exec(words) ?? choice.exec(words))?.[1]?.split(separators) ?? []
   const options = named.flatMap((each) => optionIn(text, each) ?? [])

@@ -1,6 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
-import { isDryRun } from "../../actions/ProgramTask.ts"
+import { isDryRun, taskWords } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
@@ -30,6 +30,8 @@ export interface CommandRun {
   readonly ok: boolean | undefined
   /** Who did not allow it. */
   readonly refusedBy?: Refuser
+  /** Whether it was cancelled with the calls beside it: it may have run in part, or not at all. */
+  readonly isCancelled?: true
   /** The address of what it published: its last line. */
   readonly address?: string | undefined
   readonly entry: EntryId
@@ -109,9 +111,20 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-/** Matches commands that can make a commit: a few of git's options, which may take a value, stand before its task. */
-export const makesCommit =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)(?![^|;&\n]{0,400}\s--dry-run\b)/
+/** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
+const commitForm =
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
+const commitTask = /^(?:commit|merge|cherry-pick|revert)$/
+
+/** Whether a command can make a commit: not where all that it has of them are dry runs. */
+export const makesCommit = (command: string): boolean => {
+  if (!commitForm.test(command)) return false
+  if (!/\s--dry-run\b/.test(command)) return true
+  const made = runPrograms(command).filter(
+    ({ program, words }) => program === "git" && commitTask.test(taskWords(program, words)[0] ?? "")
+  )
+  return made.length === 0 || made.some(({ program, words }) => !isDryRun(program, words))
+}
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
@@ -135,7 +148,7 @@ export const recordRun = (
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  const isCommit = exit === 0 && makesCommit.test(command)
+  const isCommit = exit === 0 && makesCommit(command)
   if (isCommit) {
     for (const commit of commitsIn(output)) commits.push({ ...commit, entry })
   }
@@ -163,6 +176,17 @@ export const recordRefusal = (
 ): void => {
   commands.delete(command)
   commands.set(command, { exit: undefined, ok: undefined, refusedBy, entry, handle })
+}
+
+/** Records a command that was cancelled with the calls beside it. What is known of its checks and failures stays. */
+export const recordCancelled = (
+  { commands }: CommandHistory,
+  entry: EntryId,
+  command: string,
+  handle?: Handle
+): void => {
+  commands.delete(command)
+  commands.set(command, { exit: undefined, ok: undefined, isCancelled: true, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */
@@ -220,10 +244,10 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
   }
 }
 
-/** Ends the failures of a tool's calls, or their refusals: another call was made in their place. */
-export const endFailures = ({ failures }: CommandHistory, tool: string, areRefusals: boolean): void => {
+/** Ends the refusals of a tool's calls: another call was made in their place. */
+export const endRefusals = ({ commands, failures }: CommandHistory, tool: string): void => {
   for (const [name, { refusedBy }] of failures)
-    if ((refusedBy !== undefined) === areRefusals && name.startsWith(`${tool} `)) failures.delete(name)
+    if (refusedBy !== undefined && !commands.has(name) && `${name} `.startsWith(`${tool} `)) failures.delete(name)
 }
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
@@ -340,8 +364,6 @@ export const recordResult = (
       addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
     return
   }
-  // As a program's success ends the failures of the program, the success of a tool that we know no more of ends those of the tool.
-  if (actions.every(({ _tag }) => _tag === "Other")) endFailures(history, subject.split(" ", 1)[0] ?? "", false)
   for (const action of actions) {
     if (!("path" in action)) continue
     const name = nameOf(action.path)

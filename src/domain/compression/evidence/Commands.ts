@@ -83,18 +83,23 @@ const checkTasks: ReadonlyArray<readonly [CheckKind, RegExp]> = [
 ]
 /** Runners whose operands name what is run. */
 const runners =
-  /^(?:npm|pnpm|yarn|bun|deno|mise|make|just|task|rake|rails|mix|go|cargo|swift|dotnet|gradlew?|mvnw?|bazel|composer|bundle|nx|turbo|git|gh|docker|kubectl|systemctl|bd|uv|poetry|playwright|cypress)$/
+  /^(?:npm|pnpm|yarn|bun|deno|mise|make|just|task|rake|rails|mix|go|cargo|swift|dotnet|gradlew?|mvnw?|bazel|composer|bundle|nx|turbo|git|gh|docker|kubectl|systemctl|bd|uv|poetry|playwright|cypress|terraform|tofu|helm)$/
 /** Runners that take several tasks. */
 const severalTasks = /^(?:make|just|mise|task|rake|gradlew?|mvnw?|nx|turbo)$/
 /** Runners whose tasks are never checks: `git checkout test` runs no tests. */
-const neverChecks = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
+const neverChecks = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry|terraform|tofu|helm)$/
 
 /** Options with which a check lists or prepares what it would run. */
-const runsNothing = /^--(?:collect-only|co|list|list-?tests|no-run|show-?config|print-config|init|clear-?cache)$/i
+const runsNothing =
+  /^--(?:collect-only|co|list(?:-?(?:tests|suites|groups|envs))?|fixtures(?:-per-test)?|markers|setup-plan|no-run|show-?(?:config|only|settings)|print-config|init|clear-?cache)(?:=.*)?$/i
 
-const kindsOf = ({ isPath, operands, program, words }: RunProgram): ReadonlyArray<CheckKind> => {
-  if (isDryRun(program, words) || asksAboutItself(program, words) || words.some((word) => runsNothing.test(word)))
-    return []
+/** Whether a program does not do what it is for: it tells what it would do, or of itself. */
+const onlyTells = ({ program, words }: RunProgram): boolean =>
+  isDryRun(program, words) || asksAboutItself(program, words) || words.some((word) => runsNothing.test(word))
+
+const kindsOf = (one: RunProgram): ReadonlyArray<CheckKind> => {
+  const { isPath, operands, program } = one
+  if (onlyTells(one)) return []
   const among = (forms: ReadonlyArray<readonly [CheckKind, RegExp]>, names: ReadonlyArray<string>) =>
     forms.flatMap(([kind, form]) => (names.some((name) => form.test(name)) ? [kind] : []))
   const direct = among(checkPrograms, [program])
@@ -190,14 +195,15 @@ const auxiliary: ReadonlySet<string> = new Set([
 const dryRunMark = " --dry-run"
 
 /**
- * Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. A dry run has a
- * form of its own: its success proves nothing of the real thing.
+ * Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. A dry run, or a question
+ * for its help or for a list, has a form of its own: its success proves nothing of the real thing.
  */
 export const programsOf = (command: string): ReadonlyArray<string> => {
-  const programs = runPrograms(command).flatMap(({ operands, program, words }) => {
+  const programs = runPrograms(command).flatMap((one) => {
+    const { operands, program } = one
     if (program === "" || auxiliary.has(program)) return []
     const task = runners.test(program) && operands[0] !== undefined ? `${program} ${operands[0]}` : program
-    return [isDryRun(program, words) ? `${task}${dryRunMark}` : task]
+    return [onlyTells(one) ? `${task}${dryRunMark}` : task]
   })
   return [...new Set(programs)]
 }

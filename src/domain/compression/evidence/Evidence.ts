@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { notifiedReports, reportsIn } from "../../actions/AgentReports.ts"
-import { toolKind } from "../../actions/AgentTools.ts"
+import { commandIn, toolKind } from "../../actions/AgentTools.ts"
 import { answerText, printedText, wasNotMade, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
@@ -40,8 +40,9 @@ import {
   type CommandHistory,
   recordFileChange,
   emptyCommands,
-  endFailures,
+  endRefusals,
   recordBackgroundEnd,
+  recordCancelled,
   recordNotifiedEnds,
   recordResult,
   recordRefusal,
@@ -69,7 +70,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
-import { approvedPlanIn, proposedPlanIn, taskSource } from "./TaskTexts.ts"
+import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
@@ -241,12 +242,35 @@ const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
   tasks.splice(same < 0 ? tasks.length : same, same < 0 ? 0 : 1, { ...plan, source: approvedPlan })
 }
 
+/** Adds what another agent reported. Codex writes a report that was waited for into a message, too. */
+const addReport = ({ reports }: Gathering, report: QuotedText): void => {
+  if (reports.every(({ text }) => text !== report.text)) reports.push(report)
+}
+
+/** Gathers the plan that the user approved with a call, which ends what they refused before. */
+const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Answer): void => {
+  endRefusals(state.commands, call.functionCall?.name ?? "")
+  const plan = approvedPlanIn(call, answer.part, state.files.edits)
+  if (plan === undefined) return
+  const handles = {
+    answer: answer.handle,
+    call: entry.handles[entry.content.parts.indexOf(call)],
+    // No part has a file as several calls left it.
+    file: undefined
+  }
+  addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
+}
+
 /** Gathers what a call changed: the state of files, commands, failures and items. */
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
-  if (wasNotMade(answer?.part))
+  if (wasNotMade(answer?.part)) {
+    const { args, name = "" } = call.functionCall ?? {}
+    const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
+    if (command !== undefined) recordCancelled(commands, entry.id, command, answer?.handle)
     return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
+  }
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
@@ -272,12 +296,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       nameOf: (path) => nameOf(state.files, path)
     })
   }
-  const plan =
-    answer === undefined || failed || isRefused ? undefined : approvedPlanIn(call, answer.part, state.files.edits)
-  if (plan !== undefined) {
-    addPlan(state, { entry: entry.id, text: plan, handle: answer?.handle })
-    endFailures(commands, call.functionCall?.name ?? "", true)
-  }
+  if (answer !== undefined && !failed && !isRefused && isApproval(call, answer.part))
+    gatherApproval(state, entry, call, answer)
   return { actions, failed, refusedBy, subject }
 }
 
@@ -305,7 +325,7 @@ const gatherCall = (
   }
   const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
   for (const report of answer === undefined || failed ? [] : reportsIn(call, answer.part))
-    state.reports.push({ entry: entry.id, text: report, handle: answer?.handle })
+    addReport(state, { entry: entry.id, text: report, handle: answer?.handle })
   // A command says more than what it did to files.
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
@@ -494,7 +514,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
     const handle = around.entry.handles[around.at]
-    for (const report of notifiedReports(part.text)) state.reports.push({ entry: id, text: report, handle })
+    for (const report of notifiedReports(part.text)) addReport(state, { entry: id, text: report, handle })
     return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
       amount: ranking.program
     })

@@ -1,5 +1,5 @@
 import type { Action } from "../../actions/Action.ts"
-import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
+import { commandIn, replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId, sequenceOf } from "../../conversation/Conversation.ts"
@@ -56,6 +56,8 @@ export interface Edit {
   readonly path: string
   readonly entry: EntryId
   readonly text: string
+  /** Whether it wrote the whole file. */
+  readonly isWhole?: true
 }
 
 const maxEdits = 60
@@ -170,6 +172,16 @@ export const recordUnstash = (history: FileHistory, folder: string): void => {
 const madeAnew =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|\.next|\.turbo|\.cache|\.?venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/?$/
 
+/** Commands that delete for good: what git deletes was a part of the project, and what is moved stands elsewhere. */
+const deletesForGood = /\bgit\b[^|;&\n]{0,200}\srm\s|\bmv\s/
+
+/** Whether a deleted folder is one of those, and none that calls wrote as a file. */
+const isMadeAnew = ({ files }: FileHistory, path: string, { action, call }: Touch): boolean =>
+  action._tag === "Delete" &&
+  madeAnew.test(path) &&
+  !files.has(path) &&
+  !deletesForGood.test(commandIn(call.functionCall?.args) ?? "")
+
 /** Forgets that the folders of a file were deleted: it lies in them. */
 const keepFolders = ({ files }: FileHistory, path: string): void => {
   for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
@@ -185,7 +197,7 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
     return
   }
   const path = nameOf(history, done.action.path)
-  if (done.action._tag !== "Delete" || !madeAnew.test(path)) record(history, path, done)
+  if (!isMadeAnew(history, path, done)) record(history, path, done)
   if (done.action._tag !== "Delete") keepFolders(history, path)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [before, text] of replacementsIn(done.call.functionCall?.args)) {
@@ -197,7 +209,13 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
             ? { ...edit, text: edit.text.replace(before, () => text).slice(0, maxEditChars) }
             : edit
         )
-      if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
+      if (text.trim() === "") continue
+      history.edits.push({
+        path,
+        entry: done.entry,
+        text: text.slice(0, maxEditChars),
+        ...(done.action._tag === "Write" ? { isWhole: true } : {})
+      })
     }
     history.edits.splice(0, history.edits.length - maxEdits)
   }

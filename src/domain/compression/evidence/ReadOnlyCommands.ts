@@ -37,7 +37,7 @@ const readingTasks: Readonly<Record<string, ReadonlySet<string>>> = {
     "auth can-i"
   ]),
   helm: wordsOf("list ls status get history show search template version env"),
-  terraform: new Set([...wordsOf("show output providers version graph"), "state list", "state show", "workspace list"]),
+  terraform: new Set([...wordsOf("show output version graph"), "state list", "state show", "workspace list"]),
   systemctl: wordsOf("status list-units is-active is-enabled cat show"),
   launchctl: wordsOf("list print"),
   npm: wordsOf("ls list view info outdated why explain root prefix"),
@@ -60,6 +60,7 @@ const listing: Readonly<Record<string, RegExp>> = {
   "git config": /^config (?:(?:--(?:global|local|system|show-origin|get\S*|list)|-l) ?)*(?:[\w.-]+)?$/,
   "git submodule": /^submodule(?: status\b.*)?$/,
   "git notes": /^notes(?: (?:list|show)\b.*)?$/,
+  "terraform providers": /^providers(?: (?:schema\b|-).*)?$/,
   "aws s3": /^s3 ls\b/
 }
 
@@ -72,8 +73,26 @@ const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 const windowsReaders =
   /^(?:(?:Get|Select|Sort|Where|Group|Compare|Resolve|Find)-[A-Z]\w+|Measure-Object|Test-(?:Path|Connection|NetConnection|Json)|Format-(?:Table|List|Wide|Hex|Custom)|(?:Write|Out)-(?:Host|Output|String|Null)|dir|findstr|tasklist)$/
 
-/** Tasks of the clouds' programs that read: `aws ec2 describe-instances`, `gcloud compute instances list`, `az vm show`. */
-const cloudTask = /^(?:describe|list|get|head)(?:-(?!object$)[a-z-]+)?$|^(?:show|filter-log-events|tail)$/
+/** Verbs of the clouds' programs that read, but for those that write a file. */
+const cloudVerb =
+  /^(?:(?:describe|list|get|head)(?:-(?!(?:object|object-torrent|job-output|credentials)$)[a-z-]+)?|show|filter-log-events|tail)$/
+/** Those of gcloud, whose operands may be named like one (`get-user`), and verbs before such an operand. */
+const gcloudVerb = /^(?:describe|list|get-iam-policy|get-value)$/
+const gcloudWrites =
+  /^(?:(?:add|remove|set|update|create|delete|import|export|enable|disable|move|get)(?:-[a-z-]+)?|deploy|patch|submit|execute|call|start|stop|reset|ssh|scp|undelete|rollback|promote|cp|mv|rm|publish)$/
+
+/** Whether a task of a cloud's program reads: `aws ec2 describe-instances`, `gcloud compute instances list`, `az vm show`. */
+const readsCloud = (program: string, task: string, after: ReadonlyArray<string>): boolean => {
+  if (program === "aws") return cloudVerb.test(taskWords(program, after)[0] ?? "")
+  const options = after.findIndex((word) => word.startsWith("-"))
+  const words = [task, ...(options < 0 ? after : after.slice(0, options))]
+  if (program === "az") return cloudVerb.test(words.at(-1) ?? "")
+  const verb = words.findIndex((word) => gcloudVerb.test(word))
+  return verb >= 0 && !words.slice(0, verb).some((word) => gcloudWrites.test(word))
+}
+
+/** Options with which a task that reads writes files. */
+const writesFiles = /^--output-dir(?:ectory)?(?:=|$)/
 
 const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
@@ -85,7 +104,8 @@ const reads = ({ program, words }: RunProgram): boolean => {
   const [next = ""] = taskWords(program, after)
   if (program === "gh" && task === "api") return !after.some((word) => ghSends.test(word))
   if (listing[`${program} ${task}`]?.test([task, ...after].join(" ")) === true) return true
-  if (/^(?:aws|gcloud|az)$/.test(program)) return after.some((word) => cloudTask.test(word))
+  if (/^(?:aws|gcloud|az)$/.test(program)) return readsCloud(program, task, after)
+  if (after.some((word) => writesFiles.test(word))) return false
   const tasks = readingTasks[program]
   return tasks !== undefined && (tasks.has(task) || tasks.has(`${task} ${next}`))
 }

@@ -2,6 +2,7 @@ import { Predicate } from "effect"
 import { commandIn, pathsIn, toolKind } from "../../actions/AgentTools.ts"
 import { answerText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
+import { textsBetween } from "../../text/TextsBetween.ts"
 import type { Edit } from "./FileHistory.ts"
 
 /** Which calls and words hold the text of the task: those that read an issue, a ticket or a plan, and those that had a plan approved. */
@@ -15,31 +16,43 @@ const taskFile =
 const approvedInResult = /^## Approved Plan[^\n]*:\n([^]+)/m
 const planFile = /[\\/]plans?[\\/][^\\/]+\.md$/i
 
+/** Whether the user approved a plan with this call. One that was submitted to others (a teammate of Claude Code) is not approved yet. */
+export const isApproval = ({ functionCall: call }: Part, answer: Part): boolean =>
+  toolKind(call?.name ?? "") === "approve" && /^[^\n.]{0,100}\bapproved\b/i.test(answerText(answer))
+
+/** A plan that the user approved, and what holds its text. */
+interface ApprovedPlan {
+  readonly text: string
+  readonly heldBy: "answer" | "call" | "file"
+}
+
 /**
- * Returns the plan that the user approved with this call; undefined for any other call, and where it is not known. `edits`: the latest
- * ones, among them that of the plan's file, which some agents name in place of the plan.
+ * Returns the plan that the user approved with this call; undefined where it is not known. `edits`: the latest ones, among them that
+ * of the plan's file, which some agents name in place of the plan.
  */
 export const approvedPlanIn = (
   { functionCall: call }: Part,
   answer: Part,
-  edits: ReadonlyArray<Pick<Edit, "path" | "text">>
-): string | undefined => {
-  if (toolKind(call?.name ?? "") !== "approve") return undefined
+  edits: ReadonlyArray<Edit>
+): ApprovedPlan | undefined => {
   const args: unknown = call?.args
-  const [plan, path] = Predicate.isObject(args) ? [args.plan, args.plan_path ?? args.planFilePath] : []
-  const file = edits.findLast((edit) => edit.path === path || planFile.test(edit.path))?.path
-  const written = edits.filter((edit) => edit.path === file).map(({ text }) => text)
-  return (
-    approvedInResult.exec(answerText(answer))?.[1] ??
-    (typeof plan === "string" && plan.trim() !== "" ? plan : undefined) ??
-    // The first text is the whole file, as later edits leave it.
-    written[0]
-  )
+  const [plan, path] = Predicate.isObject(args)
+    ? [args.plan, args.plan_path ?? args.planFilePath ?? args.plan_filename]
+    : []
+  const edited = approvedInResult.exec(answerText(answer))?.[1]
+  if (edited !== undefined) return { text: edited, heldBy: "answer" }
+  if (typeof plan === "string" && plan.trim() !== "") return { text: plan, heldBy: "call" }
+  const isNamed = (file: string) =>
+    typeof path === "string" ? `/${file}`.endsWith(`/${path}`) || path.endsWith(`/${file}`) : planFile.test(file)
+  const file = edits.findLast((edit) => isNamed(edit.path))?.path
+  // The last text that was the whole file, as later edits leave it.
+  const whole = edits.findLast((edit) => edit.path === file && edit.isWhole === true)
+  return whole === undefined ? undefined : { text: whole.text, heldBy: "file" }
 }
 
 /** Returns the plan that words of the agent propose (Codex); undefined where they propose none. */
 export const proposedPlanIn = (words: string): string | undefined =>
-  /<proposed_plan>\s*([^]*?)\s*<\/proposed_plan>/.exec(words)?.[1]
+  textsBetween(words, "proposed_plan").find((plan) => plan !== "")
 
 /** Returns how a call that reads an issue, a ticket or a plan names it; undefined for any other call. */
 export const taskSource = (call: Part): string | undefined => {

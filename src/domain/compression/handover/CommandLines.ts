@@ -47,8 +47,9 @@ export const exitText = (exit: number | undefined, ok: boolean | undefined): str
   return ok === false ? "failed" : "no clear result"
 }
 
-const resultOf = ({ exit, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
+const resultOf = ({ exit, isCancelled, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
   if (refusedBy !== undefined) return `refused by ${refusers[refusedBy]}, not run`
+  if (isCancelled === true) return "cancelled, may have run in part"
   // It was stopped, or blocked before it ran.
   return ok === undefined && isOpen ? "did not succeed" : exitText(exit, ok)
 }

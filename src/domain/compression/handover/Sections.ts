@@ -222,7 +222,7 @@ const actionItems = ({ evidence, short }: Material): Writer => {
     statement(`commit ${hash}`, `commit ${hash}: ${shortLine(subject, 120)} (${entry})`)
   )
   const others = [...evidence.commands].filter(
-    ([command]) => !(makesCommit.test(command) && commits.some(({ subject }) => command.includes(subject)))
+    ([command]) => !(makesCommit(command) && commits.some(({ subject }) => command.includes(subject)))
   )
   const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
@@ -267,7 +267,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   )
   const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
     statement(
-      `report ${entry} ${text.length}`,
+      `report ${entry} ${text}`,
       `another agent reported (${ofEntry(entry, handle)}): ${byEnds(short(text), maxReportChars)}`
     )
   )

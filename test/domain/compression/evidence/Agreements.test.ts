@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { settledBy } from "../../../../src/domain/compression/evidence/Agreements.ts"
+import { accepts, settledBy } from "../../../../src/domain/compression/evidence/Agreements.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
@@ -14,6 +14,25 @@ describe("what the user settled with a short reply", () => {
     assert.deepStrictEqual<unknown>(settledBy(reply, before), how === undefined ? undefined : { how, what })
   })
 })
+
+it.each([
+  ["Implement the plan.", true],
+  ["实现此方案。", true],
+  ["yes, go ahead", true],
+  ["Yes, please implement the plan!", true],
+  ["LGTM 👍", true],
+  ["Looks good, thanks. Proceed with it.", true],
+  ["Sure. Could you explain step 2?", false],
+  ["Yes, what about the tests?", false],
+  ["Implement the plan, but skip step 2", false],
+  ["Implement the plan's first step only", false],
+  ["Yes, also add caching to step 3", false],
+  ["Yes, with Postgres", false],
+  ["不实现此方案", false],
+  ["实现此方案，但跳过第二步", false],
+  ["thanks ".repeat(29).concat("no."), false],
+  ["No, keep it simple.", false]
+])("a plan as it is, by a reply: %s", (reply, isAccepted) => assert.strictEqual(accepts(reply), isAccepted))
 
 describe("a reply settles what the agent asked last", () => {
   const asked = model(text(proposal))

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { makesCommit } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
@@ -232,6 +233,30 @@ describe("commands", () => {
     assert.strictEqual(checks.get("tests")?.ok, false)
   })
 
+  it.each([
+    ["pytest tests", "pytest --collect-only -q"],
+    ["pytest tests", "pytest --version"],
+    ["pytest tests", "pytest --fixtures"],
+    ["npm publish", "npm publish --help"],
+    ["npm test", "npm -v"],
+    ["terraform plan", "terraform init"],
+    ["helm upgrade web .", "helm list"]
+  ])("a failure of %s is not ended by %s, and teaches nothing", (command, question) => {
+    const { checks, failures, lessons } = evidenceOf(
+      failed(command, "no"),
+      ["Write", { file_path: "a.py", content: "x" }, { output: "ok" }],
+      ran(question)
+    )
+    assert.deepStrictEqual([[...failures.keys()], lessons], [[command], []])
+    assert.notStrictEqual(checks.get("tests")?.ok, true)
+  })
+
+  it.each(["./run_tests.sh -v", "prove -v", "./deploy.sh -V"])("%s runs what it is for", (command) => {
+    const { failures } = evidenceOf(failed(command), ran(command.replace(/ -v/i, "")))
+    assert.strictEqual(failures.size, 0)
+    assert.isFalse(isLook(command))
+  })
+
   it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
     const refused: Call = [
       "Edit",
@@ -307,11 +332,13 @@ describe("commands that make a commit", () => {
     ["git log --grep revert", false],
     ["git status\nnpm run commit", false],
     ["git commit --dry-run -m x", false],
+    ['git commit -m "feat: add --dry-run option"', true],
+    ["git -C lib commit -m 'say --dry-run' && git push --dry-run", true],
     ["git push --dry-run && git commit -m x && npm publish --dry-run", true]
-  ])("%s: %s", (command, isOne) => assert.strictEqual(makesCommit.test(command), isOne))
+  ])("%s: %s", (command, isOne) => assert.strictEqual(makesCommit(command), isOne))
 
   it.each(["git ", "git -c ", "-c a ", "git -c 'a", "git -c a='"])("repeated %s takes linear time", (piece) =>
-    assert.isFalse(makesCommit.test(piece.repeat(100_000)))
+    assert.isFalse(makesCommit(piece.repeat(100_000)))
   )
 })
 
@@ -319,7 +346,7 @@ it.each([
   "<tool_use_error>Cancelled: parallel tool call Bash(npm run lint) errored</tool_use_error>",
   "<tool_use_error>Sibling tool call errored</tool_use_error>",
   "Streaming fallback - tool execution discarded"
-])("a call that was not made changes nothing: %s", (error) => {
+])("a call that was not made to its end changes nothing, but may have run: %s", (error) => {
   const { checks, commands, failures, lastCall } = evidenceOf(
     failed("npm run build", "no module"),
     ran("npm test", "3 passed"),
@@ -329,21 +356,29 @@ it.each([
   )
   assert.deepStrictEqual([...failures.keys()], ["npm run build"])
   assert.strictEqual(checks.get("tests")?.ok, true)
-  assert.isFalse(commands.has("npm publish"))
+  assert.deepStrictEqual(commands.get("npm publish")?.isCancelled, true)
   assert.strictEqual(lastCall?.action._tag === "Command" && lastCall.action.command, "npm test")
 })
 
-it("a call of a tool that we know no more of ends the failures of its tool, and no refusal or failure of another", () => {
-  const made = (tool: string, sql: string, answer: object): Call => [tool, { sql }, answer]
+it("a call of a tool that we know no more of ends the failure of the same call alone", () => {
+  const made = (tool: string, text: string, answer: object): Call => [tool, { text }, answer]
   const closed = { error: "MCP error -32000: Connection closed" }
   const { failures } = evidenceOf(
+    failed("task build"),
+    made("Task", "Migrate users", { error: "API error 529" }),
+    made("task", "Build", { error: "API error 529" }),
     made("mcp__pg__query", "select 1", closed),
-    made("mcp__pg__query", "drop table a", { error: "The user doesn't want to proceed with this tool use." }),
-    made("mcp__my__query", "select 1", closed),
+    made("mcp__pg__query", "select 3", closed),
+    made("Task", "Read the docs", { output: "done" }),
+    made("task", "Read the docs", { output: "done" }),
     made("mcp__pg__query", "select 2", { output: "2" }),
+    made("mcp__pg__query", "select 3", { output: "3" }),
     ["TaskStop", { task_id: "b7" }, { error: "Task b7 is not running (status: completed)" }]
   )
-  assert.deepStrictEqual([...failures.keys()], ["mcp__pg__query drop table a", "mcp__my__query select 1"])
+  assert.deepStrictEqual(
+    [...failures.keys()],
+    ["task build", "Task Migrate users", "task Build", "mcp__pg__query select 1"]
+  )
 })
 
 it("of two edits of a file in one message, the second ends the failure of the first", () => {

@@ -101,6 +101,16 @@ describe("the list of commands", () => {
     ])
   })
 
+  it("names what was cancelled with the calls beside it", () => {
+    const run: CommandRun = { exit: undefined, ok: undefined, isCancelled: true, entry: entryId(1), handle: undefined }
+    const list = commandItems(
+      new Map([["npm run migrate", run]]),
+      (text) => text,
+      () => false
+    )
+    assert.deepStrictEqual(lines(list), ["npm run migrate → cancelled, may have run in part (e1)"])
+  })
+
   it("names what has no clear result, but for looks and checks", () => {
     const list = listed(
       [],

@@ -12,6 +12,7 @@ import {
   userWordsIn
 } from "../../../../src/domain/compression/Snapshot.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { Handle } from "../../../../src/domain/content/Handle.ts"
 import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
@@ -24,7 +25,8 @@ const extract = (contents: ReadonlyArray<Content>, options: Partial<ExtractOptio
   Work.runSync(extractSnapshot(entriesOf(contents), { budget: 4_000, kept: [], ...options }))
 
 /** Some calls, each with its answer. */
-const calls = (...made: ReadonlyArray<readonly [tool: string, args: unknown, answer: object]>): Array<Content> =>
+type MadeCall = readonly [tool: string, args: unknown, answer: object]
+const calls = (...made: ReadonlyArray<MadeCall>): Array<Content> =>
   made.flatMap(([tool, args, answer], at) => [
     model(call(tool, args, `${tool}${at}`)),
     user(response(tool, answer, `${tool}${at}`))
@@ -268,7 +270,87 @@ describe("what was read", () => {
     ["of Codex that was not accepted", inWords("No, keep it simple."), false]
   ])("a plan %s", (_, contents, isTold) => {
     const { text: whole } = extract([user(text("Show the totals.")), ...contents])
-    assert.strictEqual(/the plan that the user approved \(e\d h_\w+\): Totals 1\. Sum up 2\./.test(whole), isTold)
+    assert.strictEqual(/the plan that the user approved \(e\d(?: h_\w+)?\): Totals 1\. Sum up 2\./.test(whole), isTold)
+  })
+
+  const approved = "Plan approved. Switching to Auto-Edit mode."
+  const wrote = (file_path: string, content: string) =>
+    ["write_file", { file_path, content }, { output: `Successfully overwrote file: ${file_path}.` }] as const
+  it.each<readonly [what: string, made: ReadonlyArray<MadeCall>, told: string | undefined, heldBy: string]>([
+    [
+      "written anew after it was refused",
+      [
+        wrote(planFile, plan("Guess")),
+        ["exit_plan_mode", { plan_path: planFile }, { output: "Plan rejected. User feedback: no" }],
+        wrote(planFile, plan("Sum up")),
+        ["exit_plan_mode", { plan_path: planFile }, { output: approved }]
+      ],
+      plan("Sum up"),
+      ""
+    ],
+    [
+      "whose file was named, not that of another",
+      [
+        wrote(planFile, plan("Sum up")),
+        wrote("docs/plans/other.md", plan("Guess")),
+        ["exit_plan_mode", { plan_path: planFile }, { output: approved }]
+      ],
+      plan("Sum up"),
+      ""
+    ],
+    [
+      "that was only submitted",
+      [
+        [
+          "ExitPlanMode",
+          { plan: plan("Guess") },
+          {
+            output:
+              "Your plan has been submitted to the team lead for approval.\n\n3. If approved, proceed with implementation"
+          }
+        ]
+      ],
+      undefined,
+      ""
+    ],
+    [
+      "that went elsewhere",
+      [["ExitPlanMode", { plan: plan("Guess") }, { output: "Plan pushed to remote session." }]],
+      undefined,
+      ""
+    ],
+    [
+      "that the call holds",
+      [["ExitPlanMode", { plan: plan("Sum up") }, { output: "User has approved your plan." }]],
+      plan("Sum up"),
+      "call"
+    ],
+    [
+      "that the result holds",
+      [["ExitPlanMode", {}, { output: `User has approved your plan.\n\n## Approved Plan:\n${plan("Sum up")}` }]],
+      plan("Sum up"),
+      "answer"
+    ]
+  ])("a plan %s is told with the handle of what holds it", (_, made, told, heldBy) => {
+    const entries = entriesOf([user(text("Show the totals.")), ...calls(...made)]).map((entry, at) => ({
+      ...entry,
+      handles: [Handle.make(`h_${"abcdefghij"[at]?.repeat(10)}`)]
+    }))
+    const { tasks } = Work.runSync(gatherEvidence(entries))
+    const found = tasks.find(({ source }) => source === "the plan that the user approved")
+    assert.strictEqual(found?.text, told)
+    const holders: Record<string, Entry | undefined> = { call: entries.at(-2), answer: entries.at(-1) }
+    assert.strictEqual(found?.handle, holders[heldBy]?.handles[0])
+  })
+
+  it("an approval without the text of the plan ends a refusal, too", () => {
+    const entries = entriesOf(
+      calls(
+        ["ExitPlanMode", {}, refused],
+        ["ExitPlanMode", { allowed: "x" }, { output: "User has approved your plan." }]
+      )
+    )
+    assert.strictEqual(Work.runSync(gatherEvidence(entries)).failures.size, 0)
   })
 
   it("a plan that was approved ends the refusal of another one, and stays known where another program compacted", () => {
@@ -765,6 +847,23 @@ it("what other agents reported is told, the latest first", () => {
     )
   ])
   assert.match(whole, /another agent reported \(e4 h_\w+\): It hangs since Monday\.\n- another agent reported \(e2 /)
+})
+
+it("a report that Codex was waiting for is told once, and two of equal length are two", () => {
+  const states = (...reports: ReadonlyArray<string>) =>
+    JSON.stringify({ status: Object.fromEntries(reports.map((completed, at) => [`a${at}`, { completed }])) })
+  const entries = entriesOf([
+    user(text("Find the deadlock.")),
+    ...calls(["wait_agent", {}, { output: states("It is the lock.", "It is the pool.") }]),
+    user(text(`<subagent_notification>\n${states("It is the lock.")}\n</subagent_notification>`))
+  ]).map((entry, at) => (at === 3 ? { ...entry, author: "program" as const } : entry))
+  const whole = Work.runSync(extractSnapshot(entries, { budget: 4_000, kept: [] })).text
+  assert.deepStrictEqual(
+    [...whole.matchAll(/another agent reported [^:]*: (.*)/g)].map(([, report]) => report),
+    ["It is the pool.", "It is the lock."]
+  )
+  const keys = Work.runSync(gatherEvidence(entries)).reports.map(({ entry, text: report }) => `${entry} ${report}`)
+  assert.lengthOf(new Set(keys), 2)
 })
 
 it("the agent's newest words are those of now", () => {

@@ -21,7 +21,7 @@ export type WorkEnd = (typeof WorkEnd)[keyof typeof WorkEnd]
 
 /** Whether an action made a commit. */
 const isCommit = (action: Action): boolean =>
-  action._tag === "Command" && action.exit === 0 && makesCommit.test(action.command)
+  action._tag === "Command" && action.exit === 0 && makesCommit(action.command)
 
 /** Returns the closed items of the list that actions wrote; undefined when they wrote none. */
 const closedItems = (actions: ReadonlyArray<Action>): ReadonlyArray<string> | undefined =>
