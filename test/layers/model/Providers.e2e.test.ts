@@ -471,6 +471,9 @@ it.live("a parameter that a server refuses is left out, or has the name that it 
   )
   assert.strictEqual((yield* Effect.flip(stubborn.model.generate(request))).reason._tag, "InvalidRequestError")
   assert.strictEqual(stubborn.server.requests.length, 3)
+  // And nothing was learned, as no request was accepted.
+  yield* Effect.flip(stubborn.model.generate(request))
+  assert.deepInclude(stubborn.server.requests[3]?.body, { max_tokens: 99, temperature: 0 })
 })
 
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
