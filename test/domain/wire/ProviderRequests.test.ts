@@ -740,17 +740,23 @@ describe("requests", () => {
     }
   )
 
-  it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
+  it.each([
+    [{ error: "no" }, "no"],
+    [{ error: "" }, "(no result)"]
+  ])("the image of a failure follows it for Anthropic, which takes nothing but texts in one: %j", (said, content) => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
-    const failed = { id: "c", name: "shot", response: { error: "no" } }
-    const blockOf = (parts: ReadonlyArray<Part>) =>
+    const blocksOf = (parts: ReadonlyArray<Part>) =>
       Messages(
-        anthropic([user(text("q")), model(call("shot", {}, "c")), user({ functionResponse: { ...failed, parts } })])[
-          "messages"
-        ]
-      ).at(-1)?.content[0]
-    assert.notProperty(blockOf([image]), "is_error")
-    assert.deepInclude(blockOf([]), { is_error: true })
+        anthropic([
+          user(text("q")),
+          model(call("shot", {}, "c")),
+          user({ functionResponse: { id: "c", name: "shot", response: said, parts } })
+        ])["messages"]
+      ).at(-1)?.content ?? []
+    const [failed, shown] = blocksOf([image])
+    assert.deepInclude(failed, { type: "tool_result", is_error: true, content })
+    assert.deepInclude(shown, { type: "image" })
+    assert.lengthOf(blocksOf([]), 1)
   })
 
   it("media within a result follows it where a result is a text", () => {
