@@ -658,15 +658,16 @@ describe("requests", () => {
   })
 
   const limited = { max_tokens: "9" }
-  it.each<readonly [detail: string, parameters: object | undefined, values?: object]>([
-    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }],
-    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }],
-    ["Unsupported parameter: 'reasoning.effort' is not supported with this model.", { reasoning: undefined }],
-    ["This model does not support the parameter. `temperature` is not supported", { temperature: undefined }],
-    ["temperature: Extra inputs are not permitted", { temperature: undefined }],
+  it.each<readonly [detail: string, parameters: object | undefined, values: object]>([
+    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }, {}],
+    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }, {}],
+    ["Unsupported parameter: 'reasoning.effort' is not supported with this model.", { reasoning: undefined }, {}],
+    ["This model does not support the parameter. `temperature` is not supported", { temperature: undefined }, {}],
+    ["temperature: Extra inputs are not permitted", { temperature: undefined }, {}],
     [
       `[{"type":"extra_forbidden","loc":["body","temperature"],"msg":"Extra inputs are not permitted"}]`,
-      { temperature: undefined }
+      { temperature: undefined },
+      {}
     ],
     // A value alone.
     ["`max_tokens` must be less than or equal to `8192`", {}, limited],
@@ -677,17 +678,18 @@ describe("requests", () => {
     // What it quotes.
     [
       "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 4, 'x'), 'msg': 'Extra inputs are not permitted', 'input': 'set max_tokens and top_p, stream_options is not supported'}]",
-      undefined
+      undefined,
+      {}
     ],
-    ["messages.4.temperature: Extra inputs are not permitted", undefined],
-    ["unsupported content: 'We set max_tokens and temperature'", undefined],
+    ["messages.4.temperature: Extra inputs are not permitted", undefined, {}],
+    ["unsupported content: 'We set max_tokens and temperature'", undefined, {}],
     // Without it, the answer is another one.
-    ["tool_choice 'required' is incompatible with thinking enabled", undefined],
-    ["Unsupported parameter: 'tool_choice'", undefined],
-    ["The temperature of the room is unknown", undefined],
-    ["top_k is not supported", undefined],
-    ["no such model", undefined]
-  ])("what a refusal tells of parameters: %s", (detail, parameters, values = {}) => {
+    ["tool_choice 'required' is incompatible with thinking enabled", undefined, {}],
+    ["Unsupported parameter: 'tool_choice'", undefined, {}],
+    ["The temperature of the room is unknown", undefined, {}],
+    ["top_k is not supported", undefined, {}],
+    ["no such model", undefined, {}]
+  ])("what a refusal tells of parameters: %s", (detail, parameters, values) => {
     const body = {
       stream_options: {},
       max_tokens: 9,
@@ -707,8 +709,7 @@ describe("requests", () => {
       // Another value is sent.
       if (name in values) assert.propertyVal(withLearned({ [name]: 7 }, learned), name, 7)
     }
-    const again = learnedFrom(learned, detail, next)
-    assert.deepStrictEqual(again, undefined)
+    assert.isUndefined(learnedFrom(learned, detail, next))
   })
 
   it.each([

@@ -401,12 +401,16 @@ describe("a body in place of events", () => {
   }
 
   it.live("ends with the mark of its server, where it gives no reason", function* () {
-    const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: null }] })
-    const writes = (end: string) => ({ headers: eventsType, writes: [`data: ${event}\n\n`, end] })
+    const hello = JSON.stringify({ choices: [{ delta: { content: "Hello" } }] })
+    const unended = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: null }] })
+    const writes = (end: string, event = hello) => ({ headers: eventsType, writes: [`data: ${event}\n\n`, end] })
     const marked = yield* against(chat, () => writes("data: [DONE]\n\n"))
     assert.deepStrictEqual((yield* marked.model.generate(question(chat))).content.parts, [text("Hello")])
-    const cut = yield* against(chat, () => writes(""))
-    assert.strictEqual((yield* Effect.flip(cut.model.generate(question(chat)))).reason._tag, "InvalidResponseError")
+    // Where it has a reason for each end, an answer without one broke off.
+    for (const cut of [writes(""), writes("data: [DONE]\n\n", unended)]) {
+      const { model } = yield* against(chat, () => cut)
+      assert.strictEqual((yield* Effect.flip(model.generate(question(chat)))).reason._tag, "InvalidResponseError")
+    }
   })
 
   it.live("is none where an event is cut before its data", function* () {
