@@ -34,48 +34,74 @@ export interface LearnedForm {
   readonly needsReasoning: boolean
   /** Parameters that are left out, or have another name. */
   readonly parameters: ReadonlyMap<string, string | undefined>
+  /** Values, as JSON, with which parameters are left out. With others they are sent. */
+  readonly values: ReadonlyMap<string, string>
 }
 
 /** That of a server which refused nothing. */
-export const nothingLearned: LearnedForm = { needsReasoning: false, parameters: new Map() }
+export const nothingLearned: LearnedForm = { needsReasoning: false, parameters: new Map(), values: new Map() }
 
-/** Parameters without which a request asks for the same; the limits of an answer are called otherwise by some servers. */
-const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning", "tool_choice"]
+/**
+ * Parameters without which a request is still answered, with what its server does by itself; the limits of an answer are called otherwise by some
+ * servers. A forced call is none of them: an answer without it is another one.
+ */
+const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning"]
 const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
 const needsReasoning = /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i
-const refusesParameter =
-  /unsupported|unrecognized|unknown|unexpected|incompatible|extra_forbidden|not (?:supported|permitted|support)|too large|less than or equal|only .{0,12} is allowed/i
 
-/** Whether a text names a parameter. Some are words, too. */
-const isNamed = (name: string, text: string): boolean =>
-  name.includes("_")
-    ? new RegExp(`\\b${name}\\b`).test(text)
-    : new RegExp(`['"\`]${name}\\b|(?:supplied:|parameter:|invalid) ${name}\\b`).test(text)
+/** Whether a text refuses the value of a parameter, not the parameter. */
+const refusesValue = (name: string, text: string): boolean =>
+  new RegExp(
+    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|must be less than or equal|only .{0,12} is allowed)`,
+    "i"
+  ).test(text)
+
+/** Whether a text refuses a parameter. It stands right beside the words that refuse it: elsewhere it may be quoted. */
+const refusesName = (name: string, text: string): boolean =>
+  new RegExp(
+    [
+      `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}\\W{0,4}${name}\\b`,
+      `(?<![\\w.])${name}\\b\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|unsupported|extra (?:inputs|fields))`,
+      `extra_forbidden\\W+loc\\W+body\\W+${name}\\b`
+    ].join("|"),
+    "i"
+  ).test(text)
 
 /** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
 export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {
   if (!known.needsReasoning && needsReasoning.test(detail)) return { ...known, needsReasoning: true }
-  const names = refusesParameter.test(detail) ? [...optionalParameters, ...limits] : []
-  const name = names.find((each) => each in body && isNamed(each, detail))
+  // Behind this key, vLLM quotes the request.
+  const [text = ""] = detail.split(/['"]input['"]:/)
+  const sent = [...optionalParameters, ...limits].filter((name) => name in body)
+  const valued = sent.find((name) => refusesValue(name, text))
+  if (valued !== undefined) {
+    return { ...known, values: new Map([...known.values, [valued, JSON.stringify(body[valued])]]) }
+  }
+  const name = sent.find((each) => refusesName(each, text))
   if (name === undefined) return undefined
   // A name that was given instead of another one is refused, too: then none is known.
   const [first] = [...known.parameters].find(([, given]) => given === name) ?? []
-  const instead = limits.includes(name) ? limits.find((each) => each !== name && isNamed(each, detail)) : undefined
+  const instead = limits.includes(name)
+    ? limits.find((each) => each !== name && new RegExp(`\\b${each}\\b`).test(text))
+    : undefined
   return {
     ...known,
     parameters: new Map([...known.parameters, [first ?? name, first === undefined ? instead : undefined]])
   }
 }
 
-/** A body without the parameters that its server refuses. */
-export const withLearned = (body: Json, { parameters }: LearnedForm): Json =>
-  parameters.size === 0
+/** A body without the parameters and the values that its server refuses. */
+export const withLearned = (body: Json, { parameters, values }: LearnedForm): Json =>
+  parameters.size + values.size === 0
     ? body
     : Object.fromEntries(
         Object.entries(body).flatMap(([key, value]) => {
           const name = parameters.has(key) ? parameters.get(key) : key
-          return name === undefined ? [] : [[name, value]]
+          const refused = name === undefined ? undefined : values.get(name)
+          return name === undefined || (refused !== undefined && refused === JSON.stringify(value))
+            ? []
+            : [[name, value]]
         })
       )
 

@@ -248,15 +248,22 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
 ]
 
 /** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
-const otherParts = /input_schema|function_declarations|tools?\.function|tokens of image and text/
-/** The places of a tool's declaration in a request: those of Gemini stand in a list of lists. Then its name, as OpenAI says it. */
-const toolPlace = /(?<!\w)(?:tools|function_declarations)(?:\[|\.|"\s*,\s*)(\d+)/g
+const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
+/** The place of a tool's declaration in a request, with a field of it. Those of Gemini stand in a list of lists. Then its name, as OpenAI says it. */
+const geminiPlace = /(?<!\w)tools(?:\[(\d+)\])?\.function_declarations\[(\d+)\]/
+const toolPlace =
+  /(?<!\w)tools(?:\[|\.|"\s*,\s*)(\d+)\]?(?:\.|"?\s*,\s*")(?:custom|function|name|description|parameters|input_schema|strict|toolSpec)\b/
 const toolName = /schema for (?:function|tool) ['"`]([^'"`]+)['"`]/i
 
-/** The tool whose declaration was refused: its place among those of the request, or its name there. `status` is that of HTTP. */
-export const refusedTool = (status: number, { message }: ProviderFault): number | string | undefined => {
+/** A tool: its place among those of a request, that in one of their lists, or its name. */
+export type ToolPlace = number | string | readonly [list: number, at: number]
+
+/** The tool whose declaration was refused, as the request has it. `status` is that of HTTP. */
+export const refusedTool = (status: number, { message }: ProviderFault): ToolPlace | undefined => {
   if (status !== 400 && status !== 422) return undefined
-  const place = [...message.matchAll(toolPlace)].at(-1)?.[1]
+  const [, list = "0", at] = geminiPlace.exec(message) ?? []
+  if (at !== undefined) return [Number(list), Number(at)]
+  const place = toolPlace.exec(message)?.[1]
   return place === undefined ? toolName.exec(message)?.[1] : Number(place)
 }
 

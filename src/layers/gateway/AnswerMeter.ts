@@ -72,6 +72,7 @@ class Ends {
 export const meter = (answer: UpstreamAnswer, done: (metered: Metered) => void): void => {
   const ends = new Ends()
   const { body } = answer
+  if (body.closed) return done(ends.read)
   const decoder = pieceDecoder(encodingOf(answer))
   if (decoder === undefined) {
     body.on("data", ends.push)

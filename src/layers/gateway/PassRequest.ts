@@ -76,6 +76,15 @@ export interface KeptBody {
   text: string | undefined
 }
 
+/** Looks at how an answer begins. `isRead`: its whole body can be, if it is a refusal. */
+const looked = (passing: ProxiedRequest) =>
+  Effect.fnUntraced(function* (answer: UpstreamAnswer) {
+    const size = Number(headerOf(answer.headers, "content-length") ?? 0)
+    const isRead = passing.route?.asks === "answer" && size < maxRefusalBytes
+    const isError = isRead && answer.status === 200 && errorBeginning.test(yield* beginningOf(answer))
+    return { answer, isError, isRead }
+  })
+
 /** Sends a request on, and its answer back. `retry` makes a plan for a request that the provider refused as too long. */
 export const pass = Effect.fnUntraced(function* (
   passing: ProxiedRequest,
@@ -92,10 +101,7 @@ export const pass = Effect.fnUntraced(function* (
   )
   // A client that leaves before the answer begins does not get the request for nothing.
   const unanswered = accountAnswer(passing, { model, estimated, counts: undefined, tokens: 0 })
-  const answer = yield* Effect.onInterrupt(sent, () => unanswered)
-  const size = Number(headerOf(answer.headers, "content-length") ?? 0)
-  const isRead = passing.route?.asks === "answer" && size < maxRefusalBytes
-  const isError = isRead && answer.status === 200 && errorBeginning.test(yield* beginningOf(answer))
+  const { answer, isError, isRead } = yield* Effect.onInterrupt(Effect.flatMap(sent, looked(passing)), () => unanswered)
   const status = isError ? 400 : answer.status
   if (isRead && refusals.has(status)) {
     const refusal = yield* readAll(answer, passing.holder)

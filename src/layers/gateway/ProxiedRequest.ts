@@ -139,11 +139,14 @@ export const passPieces = (
     body.on("data", (piece: Buffer) => {
       if (arrived.push(piece) === 1) queueMicrotask(flush)
     })
-    body.once("end", () => {
+    const end = () => {
       flush()
       pass(undefined)
       resume(Effect.void)
-    })
+    }
+    body.once("end", end)
+    // It may have ended while its first bytes were awaited.
+    if (body.readableEnded) end()
     body.once("error", (cause) =>
       resume(Effect.fail(new UpstreamFailed({ message: "the provider closed the connection", status: 502, cause })))
     )

@@ -171,7 +171,7 @@ export const beginningOf = ({ body }: UpstreamAnswer): Effect.Effect<string, Ups
   Effect.callback<string, UpstreamFailed>((resume) => {
     const stop = () => {
       clearTimeout(timer)
-      body.off("readable", look).off("error", fail)
+      body.off("readable", look).off("end", look).off("error", fail)
     }
     const end = (result: Effect.Effect<string, UpstreamFailed>) => {
       stop()
@@ -179,12 +179,14 @@ export const beginningOf = ({ body }: UpstreamAnswer): Effect.Effect<string, Ups
     }
     const fail = (error: Error) => end(Effect.fail(failedAt("the provider", error)))
     const look = () => {
-      const piece: Buffer | null = body.read()
+      // To read at its end would end the body, before its reader is there.
+      const piece: Buffer | null = body.readableLength === 0 ? null : body.read()
       if (piece !== null) body.unshift(piece)
       end(Effect.succeed(piece?.toString("latin1") ?? ""))
     }
     const timer = setTimeout(() => end(Effect.succeed("")), beginningMillis)
-    body.once("readable", look).once("error", fail)
+    body.once("readable", look).once("end", look).once("error", fail)
+    if (body.readableEnded) look()
     return Effect.sync(stop)
   })
 
@@ -198,7 +200,10 @@ export const readAll = ({ body }: UpstreamAnswer, holder: Holder): Effect.Effect
       body.destroy()
       resume(Effect.fail(tooLarge("an answer")))
     })
-    body.once("end", () => resume(Effect.succeed(collector.collected)))
+    const end = () => resume(Effect.succeed(collector.collected))
+    body.once("end", end)
+    // It may have ended while its first bytes were awaited.
+    if (body.readableEnded) end()
     body.once("error", (error) => resume(Effect.fail(failedAt("the provider", error))))
     return Effect.sync(() => void body.destroy())
   })

@@ -40,22 +40,29 @@ const stream = (server: Server, request: ModelRequest) =>
     const isChat = server.api === "chat"
     const path = isChat ? "chat/completions" : "responses"
     const makeReader = () => (isChat ? chatAnswerReader(reading) : responsesAnswerReader(reading))
-    const ask: Stream.Stream<ModelChunk, ModelError> = Stream.suspend(() => {
-      const known = learned.get(request.model) ?? nothingLearned
+    const ask = (known: LearnedForm, isNew: boolean): Stream.Stream<ModelChunk, ModelError> => {
       const own = isChat
         ? chatBody(request, tools, server.isOpenAi, known.needsReasoning)
         : responsesBody(request, tools)
       const body = withLearned(own, known)
-      return Stream.catch(chunks(server, events(server, path, body), makeReader), (error) => {
-        const { reason } = error
-        const isForm = reason._tag === "InvalidRequestError" && reason.refused === undefined
-        const more = isForm ? learnedFrom(known, reason.detail, body) : undefined
-        if (more === undefined) return Stream.fail(error)
-        learned.set(request.model, more)
-        return ask
-      })
-    })
-    return ask
+      let isAccepted = false
+      return chunks(server, events(server, path, body), makeReader).pipe(
+        // A refusal may quote anything: what it told is known once a request of this form was accepted.
+        Stream.onFirst(() =>
+          Effect.sync(() => {
+            isAccepted = true
+            if (isNew) learned.set(request.model, known)
+          })
+        ),
+        Stream.catch((error) => {
+          const { reason } = error
+          const isForm = !isAccepted && reason._tag === "InvalidRequestError" && reason.refused === undefined
+          const more = isForm ? learnedFrom(known, reason.detail, body) : undefined
+          return more === undefined ? Stream.fail(error) : ask(more, true)
+        })
+      )
+    }
+    return Stream.suspend(() => ask(learned.get(request.model) ?? nothingLearned, false))
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {

@@ -150,7 +150,7 @@ class ReceivedAnswer {
 const attempt = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
-  { generation, systemInstruction, tools: declared }: ChatSettings,
+  { generation, systemInstruction }: ChatSettings,
   ready: ReadyRequest,
   answersTools: boolean,
   emit: Emit
@@ -159,7 +159,7 @@ const attempt = Effect.fnUntraced(function* (
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
   const received = new ReceivedAnswer(answer, emit)
-  const tools = declared && ModelHooks.withoutTools(declared, chat.requests.refusedTools)
+  const { tools } = context
   const own: ModelRequest = { model: context.model, contents, generation, systemInstruction, tools }
   const spare = Math.max(0, Math.floor(context.window.maxRequestTokens - tokens * hookSafetyFactor))
   yield* Effect.addFinalizer(() => (received.isAnswered ? Effect.void : ModelHooks.unanswered(hooks, own)))

@@ -327,6 +327,7 @@ export const checkSettings = Effect.fnUntraced(function* (settings: Partial<Chat
 const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial<ChatSettings>) {
   yield* checkSettings(changes)
   const before = yield* Ref.get(chat.settings)
+  const asked = askedModel(yield* Ref.get(chat.session), before)
   const { model } = changes
   if (
     model !== undefined &&
@@ -338,6 +339,8 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
     yield* endPreparation(chat, "the settings changed")
   }
   const settings = { ...before, ...changes }
+  // Another model's provider may accept them.
+  if (askedModel(yield* Ref.get(chat.session), settings) !== asked) chat.requests.refusedTools.clear()
   yield* Ref.set(chat.settings, settings)
   if (settings.policy?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)
 }, Effect.uninterruptible)

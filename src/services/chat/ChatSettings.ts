@@ -101,7 +101,8 @@ export const settingsProblem = (settings: Partial<ChatSettings>): string | undef
     shareProblem("threshold", settings.threshold),
     tokensProblem("reserve", settings.reserve),
     shareProblem("prepareAt", settings.prepareAt),
-    shareProblem("overflowFactor", settings.overflowFactor),
+    // More than all of it is all of it.
+    shareProblem("overflowFactor", settings.overflowFactor && Math.min(1, settings.overflowFactor)),
     ...Object.entries(settings.models ?? {}).flatMap(([name, { threshold, window }]) => [
       tokensProblem(`the window of ${name}`, window, 1),
       shareProblem(`the threshold of ${name}`, threshold)

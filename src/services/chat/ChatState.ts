@@ -114,6 +114,8 @@ export interface RequestContext {
   /** Estimated tokens of `overheadParts`. */
   readonly overheadTokens: number
   readonly environment: string | undefined
+  /** The tools of the settings without those that the provider refused. */
+  readonly tools: ChatSettings["tools"]
   /** The environment message, if any: it opens the request. */
   readonly opening: ReadonlyArray<Content>
   readonly window: WindowGuard

@@ -41,18 +41,26 @@ const noticeOf = (places: ReadonlyArray<MediaPlace>, kind: RefusedMedia, reason:
   return `${counted(places, kind)} left out of the request, because ${whys[kind]}${detail}${recall}`
 }
 
+/** How often the same refusal is taken to be of one tool more. A provider that refuses all tools is not asked once for each. */
+const maxAlike = 2
+
 /** Leaves out the tool whose declaration was refused: with it, every request is. */
 const leaveOutTool = Effect.fnUntraced(function* (
-  { requests: { refusedTools }, settings }: ChatState,
-  { detail, tool = "" }: InvalidRequestError,
+  { requests, settings }: ChatState,
+  { detail, tool: named = "" }: InvalidRequestError,
   emit: Emit
 ) {
+  const { refusedTools } = requests
   const { tools = [] } = yield* Ref.get(settings)
-  const declared = declaredNames({ tools: withoutTools(tools, refusedTools) })
+  const sent = withoutTools(tools, refusedTools)
+  const [list, tool] = typeof named === "object" ? named : ([undefined, named] as const)
+  const declared = declaredNames({ tools: list === undefined ? sent : sent.slice(list, list + 1) })
   const ownName = toolNames(declared.map((name) => ({ name, parameters: {} }))).own
   const name = typeof tool === "number" ? declared[tool] : declared.find((each) => each === ownName(tool))
   if (name === undefined) return false
   refusedTools.add(name)
+  // The request is smaller without it.
+  requests.context = undefined
   yield* emit({
     _tag: "Notice",
     source: "model",
@@ -63,13 +71,13 @@ const leaveOutTool = Effect.fnUntraced(function* (
 
 /**
  * Takes out what was refused, and says so. Returns false when there is nothing to take out: then the failure stands. `message`: the parts of the
- * message that is not part of the conversation yet, which goes back to the user. `round` counts the attempts of one request.
+ * message that is not part of the conversation yet, which goes back to the user. `earlier`: why the attempts of this request before were refused.
  */
 export const leaveOut = Effect.fnUntraced(function* (
   chat: ChatState,
   reason: ModelErrorReason,
   message: ReadonlyArray<Part>,
-  round: number,
+  earlier: ReadonlyArray<ModelErrorReason>,
   emit: Emit
 ) {
   const kind = kindOf(reason)
@@ -85,9 +93,12 @@ export const leaveOut = Effect.fnUntraced(function* (
     })
     return true
   }
-  if (kind === "tool") return reason._tag === "InvalidRequestError" && (yield* leaveOutTool(chat, reason, emit))
+  if (kind === "tool") {
+    const alike = earlier.filter(({ message: text }) => text === reason.message)
+    return reason._tag === "InvalidRequestError" && alike.length < maxAlike && (yield* leaveOutTool(chat, reason, emit))
+  }
   const items = view((yield* Ref.get(chat.session)).conversation)
-  const places = leftOut(mediaIn(items, kind), kind, message, round)
+  const places = leftOut(mediaIn(items, kind), kind, message, earlier.length)
   if (places.length === 0) return false
   const counter = yield* TokenCounter
   const shorten: Array<Patch["shorten"][number]> = []

@@ -7,6 +7,7 @@ import { sum } from "../../domain/conversation/Conversation.ts"
 import { isGoogleModel, makerOf, reserveFor } from "../../domain/model/ModelLimits.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { Compression } from "../compression/Compression.ts"
+import { withoutTools } from "../hooks/ModelHooks.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { compressionThreshold, Experiments } from "../settings/Experiments.ts"
@@ -63,7 +64,7 @@ export const requestContext = Effect.fnUntraced(function* (
   const environment = openingEnvironment(session, settings)
   const before = chat.requests.context
   if (before?.settings === settings && before.model === model && before.environment === environment) return before
-  const made = yield* makeContext(settings, model, environment)
+  const made = yield* makeContext(settings, model, environment, chat.requests.refusedTools)
   chat.requests.context = made
   chat.requests.measured = undefined
   return made
@@ -76,12 +77,14 @@ const openingEnvironment = ({ environment }: Session, settings: ChatSettings): s
 const makeContext = Effect.fnUntraced(function* (
   settings: ChatSettings,
   model: string,
-  environment: string | undefined
+  environment: string | undefined,
+  refused: ReadonlySet<string>
 ) {
+  const tools = settings.tools && withoutTools(settings.tools, refused)
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const counter = yield* TokenCounter
   const experiments = yield* Experiments
-  const declared = overheadParts({ ...settings, model, contents: [] })
+  const declared = overheadParts({ ...settings, tools, model, contents: [] })
   const opening: ReadonlyArray<Content> =
     environment === undefined ? [] : [{ role: "user", parts: [text(environment)] }]
   const parts = [...declared, ...opening.flatMap((content) => content.parts)]
@@ -104,12 +107,12 @@ const makeContext = Effect.fnUntraced(function* (
     },
     recount: (all) =>
       Effect.map(
-        countRequest({ ...settings, model, contents: [{ role: "user", parts: all.slice(declared.length) }] }),
+        countRequest({ ...settings, tools, model, contents: [{ role: "user", parts: all.slice(declared.length) }] }),
         ({ tokens }) => tokens
       ).pipe(Effect.provideContext(services))
   })
   const overheadTokens = sum(yield* counter.count(parts))
-  return { settings, model, environment, strategy, overheadParts: parts, overheadTokens, opening, window }
+  return { settings, model, environment, tools, strategy, overheadParts: parts, overheadTokens, opening, window }
 })
 
 /** Runs a compression: the user's window settings also apply to the summarizing models. */

@@ -10,7 +10,7 @@ import type { Session } from "../../domain/session/Session.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { postCompress } from "../compression/PreCompress.ts"
-import type { ModelError } from "../model/Model.ts"
+import type { ModelError, ModelErrorReason } from "../model/Model.ts"
 import { annotateConversation } from "../model/ModelSpans.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -98,16 +98,16 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
   if (done === undefined) return yield* reportCancelled(chat, limit, emit)
-  const { arriving, isSame, pending, ready, selected } = done
+  const { arriving, context: asked, isSame, pending, ready, selected } = done
   const entry = yield* commitAnswer(chat, news, pending, done)
   const { citations, finishReason = unspecifiedReason, usage } = arriving
   const isCounted = usage !== null && usage.prompt > 0 && isSame
-  const cut = isCounted ? yield* learnCount(chat, context, ready, usage.prompt) : undefined
+  const cut = isCounted ? yield* learnCount(chat, asked, ready, usage.prompt) : undefined
   if (cut?.isNew === true) yield* emit({ _tag: "Notice", source: "model", message: cutPromptText(cut) })
-  yield* afterTurn(chat, context)
+  yield* afterTurn(chat, asked)
   if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
   const { scale = 1, tokens } = yield* requestSize(chat, false)
-  yield* prepareSnapshot(chat, context, tokens * scale)
+  yield* prepareSnapshot(chat, asked, tokens * scale)
   yield* reportPreparation(chat, emit)
   yield* emit({
     _tag: "Finished",
@@ -195,11 +195,12 @@ const draftOf = (arriving: AnswerBuilder, model: string, at: number): Draft => (
 /** Answers a request that fits. A request that the model still rejects as too long is shrunk and sent again. */
 const answer = Effect.fnUntraced(function* (
   chat: ChatState,
-  context: RequestContext,
+  first: RequestContext,
   pending: PendingMessage | undefined,
   answersTools: boolean,
   emit: Emit
 ) {
+  let context = first
   let hookDecision = emptyOutcome
   let ready = yield* askBeforeCompression(chat, emit).pipe(
     Effect.tap((decision) => Effect.sync(() => (hookDecision = decision))),
@@ -207,12 +208,15 @@ const answer = Effect.fnUntraced(function* (
     Effect.onExit((exit) => closeCompression(chat, emit, Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)))
   )
   let attempts = context.strategy.overflowAttempts
-  for (let round = 0; ; round += 1) {
+  const refusals: Array<ModelErrorReason> = []
+  for (;;) {
     const result = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
-    if (result._tag === "Success") return { ready, ...result.success }
+    if (result._tag === "Success") return { context, ready, ...result.success }
     const error = result.failure
     const canMend = error._tag === "ModelError" && !chat.requests.isChangedByHooks
-    if (canMend && (yield* leaveOut(chat, error.reason, pending?.content.parts ?? [], round, emit))) {
+    if (canMend && (yield* leaveOut(chat, error.reason, pending?.content.parts ?? [], refusals, emit))) {
+      refusals.push(error.reason)
+      context = yield* requestContext(chat)
       chat.requests.measured = undefined
       ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
       continue
@@ -221,6 +225,7 @@ const answer = Effect.fnUntraced(function* (
     // A request that hooks changed says nothing about the original, and shrinking the original may not help.
     if (attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
     attempts -= 1
+    refusals.push(error.reason)
     yield* context.window.learnTooLong(ready, error.reason)
     chat.requests.measured = undefined
     const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)

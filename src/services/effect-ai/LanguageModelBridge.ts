@@ -18,7 +18,7 @@ import { optionsKey } from "../../domain/content/WireContent.ts"
 import { itemParts, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { writtenContent } from "../../domain/conversation/Projection.ts"
 import { toMessage } from "../../domain/effect-ai/PromptContent.ts"
-import { excessOf, refusedIn } from "../../domain/wire/ProviderFault.ts"
+import { excessOf, refusedIn, refusedTool } from "../../domain/wire/ProviderFault.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
 import { collect, finished } from "../model/CollectedAnswer.ts"
 import {
@@ -206,7 +206,12 @@ const requestReason = (detail: string): ModelErrorReason => {
   if (excess === "TooManyTokens") return new ContextLengthError(counts)
   if (excess === "TooManyBytes") return new RequestBytesError({})
   const refused = refusedIn(400, fault)
-  return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
+  const tool = refusedTool(400, fault)
+  return new InvalidRequestError({
+    detail,
+    ...(refused === undefined ? {} : { refused }),
+    ...(tool === undefined ? {} : { tool })
+  })
 }
 
 const statusOf = (reason: AiError.InternalProviderError | AiError.UnknownError): number =>

@@ -80,8 +80,10 @@ export class InvalidRequestError extends Schema.TaggedError<InvalidRequestError>
   detail: Schema.String,
   /** The content that was refused, where the provider names it: without it, the request is accepted. */
   refused: Schema.optionalKey(Schema.Literals(["image", "file", "signature", "tool"])),
-  /** The tool whose declaration was refused: its place among those of the request, or its name there. */
-  tool: Schema.optionalKey(Schema.Union([Schema.Natural, Schema.String]))
+  /** The tool whose declaration was refused: its place among those of the request, the list and the place in it, or its name there. */
+  tool: Schema.optionalKey(
+    Schema.Union([Schema.Natural, Schema.String, Schema.Tuple([Schema.Natural, Schema.Natural])])
+  )
 }) {
   override get message() {
     return `the model does not accept the request: ${this.detail}`

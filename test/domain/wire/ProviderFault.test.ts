@@ -51,11 +51,18 @@ describe("a request with too many bytes", () => {
 it.each([
   ["tools.7.custom.input_schema.properties: Property keys should match pattern", 7],
   ["Invalid 'tools[2].function.description': string too long.", 2],
-  ["* GenerateContentRequest.tools[0].function_declarations[5].parameters: missing field", 5],
+  ["* GenerateContentRequest.tools[0].function_declarations[5].parameters: missing field", [0, 5]],
+  ["* GenerateContentRequest.tools[1].function_declarations[0].name: Invalid function name", [1, 0]],
+  [`{"loc":["body","tools",3,"function","name"]}`, 3],
+  [
+    "* GenerateContentRequest.tools[0].tool_type: required one_of 'tool_type' must have one initialized field",
+    undefined
+  ],
+  ["This model does not support tools: tools.0 is not permitted", undefined],
   ["Invalid schema for function 'create': 'x' is not a 'regex'.", "create"],
   ["messages[3].tool_calls[0].id: too long", undefined]
 ])("the tool that is refused is named by its place or its name: %s", (message, tool) => {
-  assert.strictEqual(refusedTool(400, { message, kind: "" }), tool)
+  assert.deepStrictEqual<unknown>(refusedTool(400, { message, kind: "" }), tool)
   assert.isUndefined(refusedTool(500, { message, kind: "" }))
 })
 

@@ -657,24 +657,59 @@ describe("requests", () => {
     assert.deepStrictEqual(part?.functionResponse, { id: "c", name: "look", response: { output: given ?? "" } })
   })
 
-  it.each([
-    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }],
-    ["`max_tokens` must be less than or equal to `8192`", { max_tokens: undefined }],
-    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }],
+  const limited = { max_tokens: "9" }
+  it.each<readonly [detail: string, parameters: object | undefined, values: object]>([
+    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }, {}],
+    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }, {}],
+    ["Unsupported parameter: 'reasoning.effort' is not supported with this model.", { reasoning: undefined }, {}],
+    ["This model does not support the parameter. `temperature` is not supported", { temperature: undefined }, {}],
+    ["temperature: Extra inputs are not permitted", { temperature: undefined }, {}],
     [
       `[{"type":"extra_forbidden","loc":["body","temperature"],"msg":"Extra inputs are not permitted"}]`,
-      { temperature: undefined }
+      { temperature: undefined },
+      {}
     ],
-    ["tool_choice 'required' is incompatible with thinking enabled", { tool_choice: undefined }],
-    ["invalid temperature: only 1 is allowed for this model", { temperature: undefined }],
-    ["The temperature of the room is unknown", undefined],
-    ["top_k is not supported", undefined],
-    ["no such model", undefined]
-  ])("what a refusal tells of parameters: %s", (detail, parameters) => {
-    const body = { stream_options: {}, max_tokens: 9, temperature: 0, tool_choice: "required" }
+    // A value alone.
+    ["`max_tokens` must be less than or equal to `8192`", {}, limited],
+    ["max_tokens is too large: 9. This model supports at most 8 completion tokens", {}, limited],
+    ["invalid temperature: only 1 is allowed for this model", {}, { temperature: "0" }],
+    ["Unsupported value: 'temperature' does not support 0 with this model.", {}, { temperature: "0" }],
+    ["Unsupported value: 'reasoning_effort' does not support 'minimal'", {}, { reasoning_effort: `"minimal"` }],
+    // What it quotes.
+    [
+      "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 4, 'x'), 'msg': 'Extra inputs are not permitted', 'input': 'set max_tokens and top_p, stream_options is not supported'}]",
+      undefined,
+      {}
+    ],
+    ["messages.4.temperature: Extra inputs are not permitted", undefined, {}],
+    ["unsupported content: 'We set max_tokens and temperature'", undefined, {}],
+    // Without it, the answer is another one.
+    ["tool_choice 'required' is incompatible with thinking enabled", undefined, {}],
+    ["Unsupported parameter: 'tool_choice'", undefined, {}],
+    ["The temperature of the room is unknown", undefined, {}],
+    ["top_k is not supported", undefined, {}],
+    ["no such model", undefined, {}]
+  ])("what a refusal tells of parameters: %s", (detail, parameters, values) => {
+    const body = {
+      stream_options: {},
+      max_tokens: 9,
+      temperature: 0,
+      top_p: 1,
+      reasoning: {},
+      reasoning_effort: "minimal",
+      tool_choice: "required"
+    }
     const learned = learnedFrom(nothingLearned, detail, body)
     assert.deepStrictEqual(learned && Object.fromEntries(learned.parameters), parameters)
-    if (learned !== undefined) assert.isUndefined(learnedFrom(learned, detail, withLearned({}, learned)))
+    if (learned === undefined) return
+    assert.deepStrictEqual(Object.fromEntries(learned.values), values)
+    const next = withLearned(body, learned)
+    for (const name of Object.keys({ ...parameters, ...values })) {
+      assert.notProperty(next, name)
+      // Another value is sent.
+      if (name in values) assert.propertyVal(withLearned({ [name]: 7 }, learned), name, 7)
+    }
+    assert.isUndefined(learnedFrom(learned, detail, next))
   })
 
   it.each([
@@ -706,17 +741,23 @@ describe("requests", () => {
     }
   )
 
-  it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
+  it.each([
+    [{ error: "no" }, "no"],
+    [{ error: "" }, "(no result)"]
+  ])("the image of a failure follows it for Anthropic, which takes nothing but texts in one: %j", (said, content) => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
-    const failed = { id: "c", name: "shot", response: { error: "no" } }
-    const blockOf = (parts: ReadonlyArray<Part>) =>
+    const blocksOf = (parts: ReadonlyArray<Part>) =>
       Messages(
-        anthropic([user(text("q")), model(call("shot", {}, "c")), user({ functionResponse: { ...failed, parts } })])[
-          "messages"
-        ]
-      ).at(-1)?.content[0]
-    assert.notProperty(blockOf([image]), "is_error")
-    assert.deepInclude(blockOf([]), { is_error: true })
+        anthropic([
+          user(text("q")),
+          model(call("shot", {}, "c")),
+          user({ functionResponse: { id: "c", name: "shot", response: said, parts } })
+        ])["messages"]
+      ).at(-1)?.content ?? []
+    const [failed, shown] = blocksOf([image])
+    assert.deepInclude(failed, { type: "tool_result", is_error: true, content })
+    assert.deepInclude(shown, { type: "image" })
+    assert.lengthOf(blocksOf([]), 1)
   })
 
   it("media within a result follows it where a result is a text", () => {

@@ -280,6 +280,7 @@ describe("what servers send that keep to a dialect loosely", () => {
   const [list, look] = [{ functionCall: { id: "c2", name: "list", args: {} } }, call]
   const delta = (more: object, finish_reason: string | null = null) => ({ choices: [{ delta: more, finish_reason }] })
   const called = (...calls: ReadonlyArray<object>) => delta({ tool_calls: calls })
+  const bare = (...calls: ReadonlyArray<object>) => ({ choices: [{ delta: { tool_calls: calls } }] })
   const ended = delta({}, "tool_calls")
   const message = { type: "message", id: "m1", content: [{ type: "output_text", text: "It is so." }] }
   const item = { type: "function_call", id: "f1", call_id: "c1", name: "look", arguments: args }
@@ -641,8 +642,6 @@ describe("what servers send that keep to a dialect loosely", () => {
     ["<think>hm</think>It is so.", "hm", "It is so."],
     ["\n<think>\nhm\n</think>\n\nIt is so.\n", "\nhm\n", "It is so.\n"],
     ["<think></think> It is so.", "", "It is so."],
-    // Broken off at the output limit.
-    ["<think>hm</thi", "hm</thi", ""],
     ["<thi", "", "<thi"],
     ["\n <thing>", "", "\n <thing>"],
     ["Write <think>hm</think> first.", "", "Write <think>hm</think> first."],
@@ -654,12 +653,36 @@ describe("what servers send that keep to a dialect loosely", () => {
     }
   })
 
+  it.each([
+    // Broken off at the output limit; without an end; and nothing else is the answer.
+    [["<think>hm</thi"], "length", "hm</thi", ""],
+    [["<think>hm</thi"], "tool_calls", "hm</thi", ""],
+    [["<think>It is so."], "stop", "It is so.", "It is so."],
+    [["<think>\nIt is </thi"], "stop", "\nIt is ", "It is </thi"]
+  ])("a thought that never ends is the answer of one that did: %j, %s", (pieces, reason, thought, words) => {
+    const last = reason === "tool_calls" ? called({ id: "c1", function: { name: "look", arguments: args } }) : delta({})
+    const said = read(chat(), [...pieces.map((content) => delta({ content })), last, delta({}, reason)]).parts
+    const textOf = (isThought: boolean) =>
+      said
+        .filter((part) => part.text !== undefined && (part.thought === true) === isThought)
+        .map(({ text }) => text)
+        .join("")
+    assert.deepStrictEqual([textOf(true), textOf(false)], [thought, words])
+  })
+
+  it("an answer with a field for its reasoning has marks in its text alone", () => {
+    const events = [delta({ reasoning: "hm" }), delta({ content: "<think> is a mark" }), delta({}, "stop")]
+    assert.deepStrictEqual(read(chat(), events).parts, [{ text: "hm", thought: true }, { text: "<think> is a mark" }])
+  })
+
   it.each<readonly [events: ReadonlyArray<object>, isMarked: boolean, reason: string | undefined]>([
-    [[delta({ content: "It is so." })], true, "STOP"],
-    [[delta({ content: "It is so." })], false, undefined],
+    [[{ choices: [{ delta: { content: "It is so." } }] }], true, "STOP"],
+    [[{ choices: [{ delta: { content: "It is so." } }] }], false, undefined],
+    // Broken off: its server has a reason for each end.
+    [[delta({ content: "It is" })], true, undefined],
     [[delta({ content: "It is" }, "length")], true, "MAX_TOKENS"],
-    [[called({ index: 0, id: "c1", function: { name: "look", arguments: args } })], true, "STOP"],
-    [[called({ index: 0, id: "c1", function: { name: "look", arguments: `{"p` } })], true, "MALFORMED_FUNCTION_CALL"],
+    [[bare({ index: 0, id: "c1", function: { name: "look", arguments: args } })], true, "STOP"],
+    [[bare({ index: 0, id: "c1", function: { name: "look", arguments: `{"p` } })], true, "MALFORMED_FUNCTION_CALL"],
     [[], true, undefined],
     [[{ choices: [] }], true, undefined],
     [[{ choices: [{ message: { content: "It is so." } }] }], false, "STOP"]

@@ -1,10 +1,12 @@
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { Buffer } from "node:buffer"
 import { Readable } from "node:stream"
+import { finished } from "node:stream/promises"
+import { meter } from "../../../src/layers/gateway/AnswerMeter.ts"
 import { HeldBytes } from "../../../src/layers/gateway/HeldBytes.ts"
 import { type KeptBody, pass } from "../../../src/layers/gateway/PassRequest.ts"
-import type { ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.ts"
-import { Upstream } from "../../../src/layers/gateway/Upstream.ts"
+import { passPieces, type ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.ts"
+import { beginningOf, readAll, Upstream } from "../../../src/layers/gateway/Upstream.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -43,4 +45,74 @@ describe("the body of a request", () => {
     )
     assert.deepStrictEqual(seen, [["sent", 2, "{}"], -2, ["answered", 0, undefined]])
   })
+})
+
+describe("an answer", () => {
+  const holder = { add: () => {} } as unknown as ProxiedRequest["holder"]
+
+  it.effect("whose first bytes its client did not await is charged", function* () {
+    const charged: Array<number> = []
+    const upstream = Layer.mock(Upstream, {
+      held: new HeldBytes(1_000),
+      send: () => Effect.succeed({ status: 200, statusText: "OK", headers: [], body: new Readable({ read: () => {} }) })
+    })
+    const passing = {
+      route: { asks: "answer", dialect: "anthropic" },
+      bodyBytes: 400,
+      upstream: { headers: [] },
+      holder
+    } as unknown as ProxiedRequest
+    const plan = { _tag: "Unchanged", model: "m", tokens: undefined } as const
+    const fiber = yield* pass(passing, plan, { bytes: Buffer.from("{}"), text: "{}" }, Effect.undefined).pipe(
+      Effect.scoped,
+      Effect.provide(upstream),
+      Effect.provideService(Gateway, {} as Gateway["Service"]),
+      Effect.provideService(TenantLimiter, {
+        tokens: (_: unknown, tokens: number) => Effect.sync(() => void charged.push(tokens))
+      } as unknown as TenantLimiter["Service"]),
+      Effect.forkChild({ startImmediately: true })
+    )
+    yield* Effect.yieldNow
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(charged, [100])
+  })
+
+  const response = { socket: null, write: () => true }
+  it.effect.each<
+    readonly [what: string, use: (answer: { readonly body: Readable }) => Effect.Effect<unknown, unknown>]
+  >([
+    ["its beginning", (answer) => beginningOf({ status: 200, statusText: "", headers: [], ...answer })],
+    ["the whole of it", (answer) => readAll({ status: 200, statusText: "", headers: [], ...answer }, holder)],
+    [
+      "its pieces",
+      (answer) =>
+        passPieces(
+          { status: 200, statusText: "", headers: [], ...answer },
+          { response } as unknown as ProxiedRequest,
+          () => ""
+        )
+    ],
+    [
+      "its counts",
+      (answer) =>
+        Effect.callback((resume) =>
+          meter({ status: 200, statusText: "", headers: [], ...answer }, () => resume(Effect.void))
+        )
+    ]
+  ])("that has ended is not waited for: %s", ([, use]) =>
+    Effect.gen(function* () {
+      const body = Readable.from([])
+      yield* Effect.promise(() => finished(body.resume()))
+      yield* use({ body })
+      // Nor one whose beginning was awaited.
+      const next = new Readable({ read: () => {} })
+      const waiting = yield* Effect.forkChild(beginningOf({ status: 200, statusText: "", headers: [], body: next }), {
+        startImmediately: true
+      })
+      next.push(null)
+      assert.strictEqual(yield* Fiber.join(waiting), "")
+      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+      yield* use({ body: next })
+    })
+  )
 })

@@ -401,12 +401,16 @@ describe("a body in place of events", () => {
   }
 
   it.live("ends with the mark of its server, where it gives no reason", function* () {
-    const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: null }] })
-    const writes = (end: string) => ({ headers: eventsType, writes: [`data: ${event}\n\n`, end] })
+    const hello = JSON.stringify({ choices: [{ delta: { content: "Hello" } }] })
+    const unended = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: null }] })
+    const writes = (end: string, event = hello) => ({ headers: eventsType, writes: [`data: ${event}\n\n`, end] })
     const marked = yield* against(chat, () => writes("data: [DONE]\n\n"))
     assert.deepStrictEqual((yield* marked.model.generate(question(chat))).content.parts, [text("Hello")])
-    const cut = yield* against(chat, () => writes(""))
-    assert.strictEqual((yield* Effect.flip(cut.model.generate(question(chat)))).reason._tag, "InvalidResponseError")
+    // Where it has a reason for each end, an answer without one broke off.
+    for (const cut of [writes(""), writes("data: [DONE]\n\n", unended)]) {
+      const { model } = yield* against(chat, () => cut)
+      assert.strictEqual((yield* Effect.flip(model.generate(question(chat)))).reason._tag, "InvalidResponseError")
+    }
   })
 
   it.live("is none where an event is cut before its data", function* () {
@@ -471,6 +475,9 @@ it.live("a parameter that a server refuses is left out, or has the name that it 
   )
   assert.strictEqual((yield* Effect.flip(stubborn.model.generate(request))).reason._tag, "InvalidRequestError")
   assert.strictEqual(stubborn.server.requests.length, 3)
+  // And nothing was learned, as no request was accepted.
+  yield* Effect.flip(stubborn.model.generate(request))
+  assert.deepInclude(stubborn.server.requests[3]?.body, { max_tokens: 99, temperature: 0 })
 })
 
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {

@@ -164,9 +164,10 @@ describe("content that the provider refuses", () => {
     }
   )
 
-  it.effect.each<readonly [tool: number | string, name: string]>([
+  it.effect.each<readonly [tool: InvalidRequestError["tool"] & {}, name: string]>([
     [1, "odd.one"],
     ["odd_one", "odd.one"],
+    [[0, 2], "read"],
     ["look", "look"]
   ])("the tool %s is left out of every later request, with one line that names it", ([tool, name]) =>
     Effect.gen(function* () {
@@ -188,6 +189,39 @@ describe("content that the provider refuses", () => {
         )
       )
     )
+  )
+
+  const declaring = (...names: ReadonlyArray<string>) => ({ functionDeclarations: names.map((name) => ({ name })) })
+  const refusingTool = (tool: NonNullable<InvalidRequestError["tool"]>) =>
+    new ModelError({ reason: new InvalidRequestError({ detail: "not this", refused: "tool", tool }) })
+
+  it.effect(
+    "a tool of a later list is left out, and counted no more, until another model is asked",
+    served(({ tools }) => (JSON.stringify(tools).includes(`"odd"`) ? refusingTool([1, 0]) : undefined)),
+    function* () {
+      const { chat } = yield* begin({ tools: [declaring("look"), declaring("odd", "read")] })
+      const before = (yield* chat.usage).tokens
+      const { isAnswered, last } = yield* sent(chat, [text("go on")])
+      assert.deepStrictEqual([isAnswered, last.tools], [true, [declaring("look"), declaring("read")]])
+      const { chat: other } = yield* begin({ tools: [declaring("look"), declaring("read")] })
+      assert.isBelow((yield* other.usage).tokens, before)
+      yield* sent(other, [text("go on")])
+      assert.strictEqual((yield* chat.usage).tokens, (yield* other.usage).tokens)
+      yield* chat.configure({ generation: { temperature: 0 } })
+      assert.strictEqual((yield* sent(chat, [text("again")])).notices.length, 0)
+      yield* chat.configure({ chosen: "gemini-2.5-pro" })
+      assert.strictEqual((yield* sent(chat, [text("again")])).notices.length, 1)
+    }
+  )
+
+  it.effect(
+    "a provider that refuses all tools alike is not asked once for each",
+    served(() => refusingTool(0)),
+    function* () {
+      const { chat } = yield* begin({ tools: [declaring("a", "b", "c", "d", "e")] })
+      const { calls, isAnswered, notices } = yield* sent(chat, [text("go on")])
+      assert.deepStrictEqual([calls, isAnswered, notices.length], [3, false, 2])
+    }
   )
 
   it.effect(

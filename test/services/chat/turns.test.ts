@@ -414,6 +414,12 @@ describe("a setting that no conversation can have", () => {
   )
 })
 
+it.effect("a message may take no more than all of the free window, whatever share is set", offline, function* () {
+  const chat = yield* begun()
+  yield* chat.configure({ overflowFactor: 2 })
+  assert.strictEqual((yield* chat.settings).overflowFactor, 2)
+})
+
 describe("an answer with a call", () => {
   const answering = (...parts: ReadonlyArray<Part>) =>
     Effect.gen(function* () {

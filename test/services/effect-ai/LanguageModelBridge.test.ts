@@ -408,6 +408,10 @@ describe("failures", () => {
     [
       new AiError.InvalidRequestError({ description: "Invalid `signature` in `thinking` block" }),
       { refused: "signature" }
+    ],
+    [
+      new AiError.InvalidRequestError({ description: "Invalid schema for function 'look': no." }),
+      { refused: "tool", tool: "look" }
     ]
   ])("keep what is known of them: %s", (reason, known) => {
     assert.deepInclude<object>(toModelError(failing(reason)).reason, known)

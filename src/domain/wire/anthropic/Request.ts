@@ -1,7 +1,15 @@
 import { Predicate } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { mediaText, mediaType } from "../../content/MediaBlocks.ts"
-import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
+import {
+  type DialogueRequest,
+  type DialogueTurn,
+  dialogueOf,
+  type ModelBlock,
+  noWords,
+  type ToolResult,
+  type UserTurn
+} from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
 import { instructionWith } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
@@ -31,14 +39,22 @@ export const userBlock = (part: Part): Block => {
   return { type: "text", text: part.text ?? mediaText(part) }
 }
 
+/** A failure has nothing but texts: its media stand behind the results. */
 const resultBlock = ({ id, isError, media, text }: ToolResult): Block => ({
   type: "tool_result",
   tool_use_id: id,
-  content:
-    media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)],
-  // A failure may have nothing but texts.
-  ...(isError && media.length === 0 ? { is_error: true } : {})
+  ...(isError
+    ? { content: text.trim() === "" ? noWords.result : text, is_error: true }
+    : {
+        content:
+          media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)]
+      })
 })
+
+const messageContent = ({ parts, results }: UserTurn): ReadonlyArray<Block> => [
+  ...results.map(resultBlock),
+  ...[...results.flatMap(({ isError, media }) => (isError ? media : [])), ...parts].map(userBlock)
+]
 
 const modelBlock =
   (names: ToolNames) =>
@@ -58,7 +74,7 @@ const messageOf =
   (turn: DialogueTurn): Message =>
     turn.role === "model"
       ? { role: "assistant", content: turn.blocks.flatMap(modelBlock(names)) }
-      : { role: "user", content: [...turn.results.map(resultBlock), ...turn.parts.map(userBlock)] }
+      : { role: "user", content: messageContent(turn) }
 
 const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...cacheMark } : block))

@@ -107,6 +107,7 @@ const shownIn = (delta: Json, inline: InlineThought): ReadonlyArray<Part> => {
     .map(blockMedia)
     .filter((part) => part !== undefined)
   const thought = thoughtIn(delta)
+  if (thought !== "") inline.leave()
   const words = textIn(delta["content"], "text") || textOrEmpty(delta, "refusal")
   return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...inline.push(words), ...images]
 }
@@ -149,6 +150,8 @@ class ChatAnswer implements GrowingAnswer {
   private readonly inline = new InlineThought()
   private usage: unknown
   private reason: string | undefined
+  /** Whether its server has a field for the reason of its end: one that is empty until the end is an answer that broke off. */
+  private hasReason = false
 
   /** Adds an event. */
   readonly push = (event: Json): Growth | undefined => {
@@ -156,6 +159,7 @@ class ChatAnswer implements GrowingAnswer {
     const first = choiceOf(event)
     const choice = first ?? {}
     const reason = textOrEmpty(choice, "finish_reason")
+    this.hasReason ||= choice["finish_reason"] !== undefined
     // The counts may come after the end, in an event without a choice.
     const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
     if (error !== undefined && error !== null) return { border, fault: event }
@@ -185,9 +189,9 @@ class ChatAnswer implements GrowingAnswer {
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
   readonly end = (isMarked: boolean): Growth => {
-    const shown = this.inline.end()
     // Some servers give no reason: NVIDIA's, Ollama, and relays before Gemini.
-    const end = this.reason ?? (isMarked && this.isBegun ? "stop" : undefined)
+    const end = this.reason ?? (isMarked && this.isBegun && !this.hasReason ? "stop" : undefined)
+    const shown = this.inline.end(end !== undefined && finishReasonOf(end) === "STOP" && this.begun.length === 0)
     if (end === undefined) return { shown }
     const { calls } = this
     return { shown, blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end }

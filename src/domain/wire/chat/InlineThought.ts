@@ -22,6 +22,13 @@ export class InlineThought {
   private place: "beginning" | "thought" | "behind" | "text" = "beginning"
   /** What may belong to a mark: it is read when more has arrived. */
   private held = ""
+  /** The thought so far. */
+  private thought = ""
+
+  /** Takes all that follows for text: the server separates thoughts. A thought that has begun ends as it would. */
+  leave(): void {
+    if (this.place === "beginning") this.place = "text"
+  }
 
   /** Adds a piece. Returns the parts that it completes. */
   push(piece: string): ReadonlyArray<Part> {
@@ -39,6 +46,7 @@ export class InlineThought {
         const known = end < 0 ? text.length - openEnd(text) : end
         if (end < 0) this.held = text.slice(known)
         else this.place = "behind"
+        this.thought += text.slice(0, known)
         return [...partsOf(text.slice(0, known), true), ...(end < 0 ? [] : this.push(text.slice(end + closing.length)))]
       }
       case "behind":
@@ -50,14 +58,16 @@ export class InlineThought {
     }
   }
 
-  /** Returns the rest: a mark that never came is text. */
-  end(): ReadonlyArray<Part> {
-    return partsOf(this.held, this.place === "thought")
+  /** Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. */
+  end(isWhole: boolean): ReadonlyArray<Part> {
+    if (this.place !== "thought") return partsOf(this.held, false)
+    return isWhole ? partsOf((this.thought + this.held).trimStart(), false) : partsOf(this.held, true)
   }
 }
 
 /** The thought with which a whole text begins, and the text itself. */
 export const inlineParts = (text: string): ReadonlyArray<Part> => {
+  if (!text.includes(closing)) return [{ text }]
   const inline = new InlineThought()
-  return [...inline.push(text), ...inline.end()]
+  return [...inline.push(text), ...inline.end(true)]
 }
