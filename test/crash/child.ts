@@ -66,9 +66,10 @@ const answers = ({ contents, systemInstruction }: ModelRequest) => {
 
 // --- the runtime -----------------------------------------------------------------------------------------------------
 
+/** A log that writes an event when its process has long been killed. */
 const hasty = (log: SessionLog): SessionLog => ({
   ...log,
-  append: (event) => Effect.asVoid(Effect.forkDetach(log.append(event)))
+  append: (event) => Effect.asVoid(Effect.forkDetach(Effect.delay(log.append(event), "10 minutes")))
 })
 
 const hastyStore = Layer.effect(
