@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { type CountHistory, isCut, isPlausibleCount, isSameOfLonger, withCount } from "./CutPrompts.ts"
+import { type CountHistory, isCut, isPlausibleCount, isUnchangedCount, withCount } from "./CutPrompts.ts"
 import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
 
 /**
@@ -83,11 +83,11 @@ const smallRequest = 128
  * The tokens that a server adds to a request by itself (standard deviations): usually for a template of roles and a preamble of tools, rarely for a
  * prompt of its own.
  */
-const added = { usually: 32, rarely: 3_000 }
+const serverTokens = { usually: 32, rarely: 3_000 }
 /** How much better a prompt of the server's own has to explain the counts, as twice a difference of log likelihoods. */
-const minRareGain = 2 * Math.log(added.rarely / added.usually)
+const minRareGain = 2 * Math.log(serverTokens.rarely / serverTokens.usually)
 /** The size of a request below which what is usually added may weigh more than the expected noise. */
-const tellingRequest = added.usually / expectedNoise.size
+const tellingRequest = serverTokens.usually / expectedNoise.size
 /** The factor by which a surprise decays per observation. */
 const surpriseDecay = 0.7
 
@@ -172,8 +172,8 @@ const priorWith = (added: number): Prior => {
   return { precision, target, added }
 }
 
-const usualPrior = priorWith(added.usually)
-const rarePrior = priorWith(added.rarely)
+const usualPrior = priorWith(serverTokens.usually)
+const rarePrior = priorWith(serverTokens.rarely)
 
 const solve = (calibration: Calibration, prior: Prior, gram: ReadonlyArray<Vector>, noise: number): Fit => {
   const evidence = 1 / noise ** 2
@@ -210,7 +210,7 @@ const costOf = (calibration: Calibration, learned: Fit): number => {
   return unexplained(calibration, learned) / expectedNoise.size ** 2 + surprise
 }
 
-/** A tokenizer that needs fewer tokens for an estimated one is none: then counts of one size changed from time to time. */
+/** No tokenizer needs fewer tokens for an estimated one. A fit that says so takes counts that changed over time for a prompt of the server. */
 const minPlausibleFactor = 0.5
 
 /** The factor of all that was counted, by the shares of the classes in it. */
@@ -246,7 +246,7 @@ const fit = (calibration: Calibration): Fit => {
 /** A class counts as observed once its squared shares add up to this: a seventh of one request. */
 const minObservedWeight = 0.02
 
-/** Nor does it count while its factor is as uncertain: what a server adds may explain all counts of short requests. */
+/** While its factor is more uncertain than that, a class does not count as observed: what a server adds may explain the counts of short requests. */
 const maxObservedDeviation = 0.4
 
 const isObserved = ({ covariance, gram }: Fit, i: number): boolean =>
@@ -349,7 +349,7 @@ export const observe = (
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
   const ratio = Math.min(most, actual / total)
-  if (!isPlausibleCount(actual, total) || isSameOfLonger(calibration.history ?? {}, total, actual)) return calibration
+  if (!isPlausibleCount(actual, total) || isUnchangedCount(calibration.history ?? {}, total, actual)) return calibration
   const weight = total / (total + smallRequest)
   const { request = nothingAdded } = calibration
   const added = 1 / total
@@ -368,6 +368,10 @@ export const observe = (
     surprise: 0,
     history: withCount(calibration.history ?? {}, total, actual, false)
   }
-  const over = (actual - boundBy(fit(next), features)) / surprising(total)
-  return { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }
+  const learned = fit(next)
+  const over = (actual - boundBy(learned, features)) / surprising(total)
+  const observed = { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }
+  // A surprise changes no fit.
+  fits.set(observed, learned)
+  return observed
 }

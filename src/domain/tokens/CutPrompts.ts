@@ -26,8 +26,8 @@ const nearKept = { apart: 0.1, above: 1.1 }
 export const isPlausibleCount = (counted: number, estimated: number): boolean =>
   estimated > 0 && counted > 0 && counted >= estimated * minPlausibleShare
 
-/** Whether a server counts a longer request as it counted the last one: it says the same of all. */
-export const isSameOfLonger = ({ last }: CountHistory, estimated: number, counted: number): boolean =>
+/** Whether a count is the last one again, although the request is longer: then it says nothing of either. */
+export const isUnchangedCount = ({ last }: CountHistory, estimated: number, counted: number): boolean =>
   last !== undefined && counted === last.counted && estimated - last.estimated >= growth.toSameCount
 
 /**
@@ -42,7 +42,7 @@ export const isCut = ({ kept, last }: CountHistory, estimated: number, counted: 
   if (last === undefined || isNearKept) return isNearKept
   const added = estimated - last.estimated
   return (
-    isSameOfLonger({ last }, estimated, counted) ||
+    isUnchangedCount({ last }, estimated, counted) ||
     (isLonger && added >= growth.toSomeCount && counted - last.counted < added * minGrowthShare)
   )
 }
