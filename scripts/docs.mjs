@@ -125,7 +125,8 @@ const modulesIn = (sources) =>
 // --- what the package exports -----------------------------------------------------------------------------------------
 
 const entries = Object.keys(JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")).exports)
-  .filter((key) => key !== "./package.json")
+  // A key that begins with a capital letter is a namespace of the index, as a module of its own.
+  .filter((key) => key !== "./package.json" && !/^\.\/[A-Z]/.test(key))
   .map((key) => ({ name: key.replace(".", "palimpsest"), file: key === "." ? "index" : key.slice(2) }))
 
 const exportsOf = (parsed, type) => parsed.body.filter((statement) => statement.type === type && statement.source)

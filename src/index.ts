@@ -5,6 +5,8 @@
  * import { Chats, Compress, ContextWindow, Palimpsest } from "palimpsest"
  * ```
  *
+ * Each namespace is also a module of its own, such as `palimpsest/Compress`: from an index, esbuild takes a namespace as a whole.
+ *
  * It needs `effect` and nothing else. Model providers are in `palimpsest/google`, `palimpsest/openai` and `palimpsest/anthropic`, stores and tools of this
  * machine in `palimpsest/node`, deterministic layers in `palimpsest/testing`. Nothing in `src` imports this file.
  */

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { buildSync } from "esbuild"
 import { execFile } from "node:child_process"
 import {
   cpSync,
@@ -292,10 +293,12 @@ describe("the checkers of packages", () => {
   })
 })
 
+const keys = Object.keys(packageJson.exports).filter((name) => name !== "./package.json")
+const imported = (key: string) => path.posix.join("palimpsest", key)
+/** The namespaces of the index as modules of their own. */
+const modules = keys.filter((key) => /^\.\/[A-Z]/.test(key)).map(imported)
 /** The entries of the package. */
-const entries = Object.keys(packageJson.exports)
-  .filter((name) => name !== "./package.json")
-  .map((name) => path.posix.join("palimpsest", name))
+const entries = keys.map(imported).filter((name) => !modules.includes(name))
 
 describe("a fresh project", () => {
   it.effect("has one copy of effect, loads every entry with that alone, and exposes nothing else", function* () {
@@ -310,7 +313,7 @@ describe("a fresh project", () => {
         const index = realpathSync(new URL(import.meta.resolve("palimpsest")))
         const effect = [...new Set(places(import.meta.url).map((place) => realpathSync(place)))].length
         const failed = []
-        for (const name of ${JSON.stringify(entries)}) {
+        for (const name of ${JSON.stringify([...entries, ...modules])}) {
           await import(name).catch((error) => failed.push(name + ": " + error.message))
         }
         const codes = []
@@ -324,6 +327,9 @@ describe("a fresh project", () => {
     const codes = hidden.map(() => "ERR_PACKAGE_PATH_NOT_EXPORTED")
     assert.deepStrictEqual<object>(found, { effect: 1, failed: [], codes })
     assert.isTrue(index.startsWith(path.join(inside, "dist", "lib")), index)
+    const written = readFileSync(path.join(root, "src", "index.ts"), "utf8")
+    const namespaces = [...written.matchAll(/export \* as (\w+)/g)].map(([, name = ""]) => `palimpsest/${name}`)
+    assert.deepStrictEqual(modules, namespaces)
     assert.deepStrictEqual(entries, [
       "palimpsest",
       "palimpsest/anthropic",
@@ -386,23 +392,41 @@ describe("a fresh project", () => {
       export const made = Effect.runPromise(Effect.map(compressed, ({ outcome }) => outcome._tag))`
     ]
   ] as const
-  it.effect.each(bundles)(
-    "bundles %s for a browser within %s bytes at start, and runs it",
-    function* ([name, most, program]) {
+  /** From an index, esbuild takes a namespace as a whole. */
+  const byModule = (program: string) =>
+    program.replaceAll(/import \{ (.+) \} from "(\w+)"/g, (_, names: string, from: string) =>
+      names
+        .split(", ")
+        .map((name) => `import * as ${name} from "${from}/${name}"`)
+        .join("\n")
+    )
+  const bundlers = bundles.flatMap(([name, most, program]) => [
+    [name, "rolldown", most, program] as const,
+    [name, "esbuild", most, byModule(program)] as const
+  ])
+  it.effect.each(bundlers)(
+    "bundles %s by %s for a browser within %s bytes at start, and runs it",
+    function* ([name, bundler, most, program]) {
       const { lean } = yield* fresh
-      const input = path.join(lean, `browser-${name}.mjs`)
-      const dir = path.join(lean, `bundled-${name}`)
+      const input = path.join(lean, `browser-${name}-${bundler}.mjs`)
+      const dir = path.join(lean, `bundled-${name}-${bundler}`)
       writeFileSync(input, program)
-      const bundle = yield* Effect.promise(() => rolldown({ input, platform: "browser", logLevel: "silent" }))
-      const { output } = yield* Effect.promise(() => bundle.write({ dir, format: "esm", minify: true }))
-      const codes = new Map(output.flatMap((each) => (each.type === "chunk" ? [[each.fileName, each] as const] : [])))
-      const started = new Set([output[0].fileName])
-      for (const name of started) for (const imported of codes.get(name)?.imports ?? []) started.add(imported)
-      assert.isBelow(
-        [...started].reduce((sum, name) => sum + (codes.get(name)?.code.length ?? Infinity), 0),
-        most
-      )
-      const file = path.join(dir, output[0].fileName)
+      if (bundler === "rolldown") {
+        const bundle = yield* Effect.promise(() => rolldown({ input, platform: "browser", logLevel: "silent" }))
+        yield* Effect.promise(() => bundle.write({ dir, format: "esm", minify: true }))
+      } else {
+        const options = { bundle: true, splitting: true, format: "esm", platform: "browser", minify: true } as const
+        buildSync({ ...options, entryPoints: [input], outdir: dir, logLevel: "silent" })
+      }
+      const started = new Set([`browser-${name}-${bundler}.js`])
+      let size = 0
+      for (const file of started) {
+        const code = readFileSync(path.join(dir, file), "utf8")
+        size += code.length
+        for (const [, imported = ""] of code.matchAll(/(?:from|import) ?"\.\/([^"]+)"/g)) started.add(imported)
+      }
+      assert.isBelow(size, most)
+      const file = path.join(dir, `browser-${name}-${bundler}.js`)
       const { made } = yield* Effect.promise((): Promise<{ readonly made: unknown }> => import(file))
       assert.deepStrictEqual(
         yield* Effect.promise(async () => made),
