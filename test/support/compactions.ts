@@ -4,6 +4,7 @@ import { type Compaction, type Figures, type Measure, sumAnswers } from "../../s
 import { DroppedText, type Replacement } from "../../src/domain/evaluation/OneRecall.ts"
 import { entryText } from "../../src/domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../src/domain/evaluation/WholeWords.ts"
+import * as Work from "../../src/domain/text/SlicedWork.ts"
 
 /** Small compactions for tests of measures. */
 
@@ -43,10 +44,5 @@ export const replacementOf = (
 export const measured = (measure: Measure, compaction: Compaction, replacement: Replacement): Figures => {
   const dropped = new DroppedText(compaction.roots)
   for (const entry of compaction.log) dropped.add(entryText(entry))
-  const { questions, steps = [] } = measure.prepare(compaction, dropped)
-  for (const step of steps) step()
-  return sumAnswers(
-    measure,
-    questions(replacement).map((ask) => ask())
-  )
+  return sumAnswers(measure, Work.runSync(Work.runSync(measure.prepare(compaction, dropped))(replacement)))
 }

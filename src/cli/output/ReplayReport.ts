@@ -3,7 +3,6 @@ import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { Figures, sumFigures } from "../../domain/evaluation/Measure.ts"
 import { RequestSize } from "../../domain/evaluation/Replay.ts"
 import { repeatedInVain, StablePrefix, stablePrefix } from "../../domain/evaluation/ReplayFigures.ts"
-import { NamesUsedAgain } from "../../domain/evaluation/Retention.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { ReplayedCompression, type ReplayResult } from "../../services/evaluation/Replay.ts"
@@ -42,8 +41,6 @@ export const Result = Schema.Struct({
   compressions: Schema.Array(ReplayedCompression),
   /** The sums over all compressions. */
   figures: Figures,
-  /** The facts that the agent used again after a compression, before any later message showed them, by location. */
-  facts: NamesUsedAgain,
   /** The tokens of each request, and the prefix that it shares with the one before. */
   sizes: Schema.Array(RequestSize),
   /** Time spent in the runtime itself. */
@@ -94,7 +91,7 @@ export const resultOf = (
   { model, prices, strategy, trigger, turns, window }: Replayed,
   played: ReplayResult
 ): Result => {
-  const { compressions, kept, millis, refused, requests, usages } = played
+  const { compressions, millis, refused, requests, usages } = played
   const statuses: Record<string, number> = {}
   for (const { status } of compressions) statuses[status] = (statuses[status] ?? 0) + 1
   // What no cache held is written to it, where a provider has a price for that.
@@ -122,7 +119,6 @@ export const resultOf = (
     inVain: repeatedInVain(compressions),
     compressions,
     figures: sumFigures(compressions.map(({ figures }) => figures ?? {})),
-    facts: kept,
     sizes: requests,
     milliseconds: millis
   }

@@ -108,9 +108,14 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
   ]
   const any = (figure: (result: Result) => number, ...rows: ReadonlyArray<FigureRow>) =>
     results.some((result) => figure(result) > 0) ? rows : []
-  const kept = (name: string, located: (facts: Result["facts"]) => number) =>
-    part(name, ({ facts }) => percent({ part: located(facts), whole: facts.used }))
   const figure = (result: Result, key: string) => result.figures[key] ?? noRatio
+  const needed = (name: string, here: string, reachable: string) =>
+    any(
+      (result) => figure(result, here).whole,
+      row(name, (result) => number(figure(result, here).whole)),
+      part("in the context", (result) => percent(figure(result, here))),
+      part("or there after one recall", (result) => percent(figure(result, reachable)))
+    )
   const statuses = [...new Set(results.flatMap((result) => Object.keys(result.statuses)))].sort()
   return [
     row("requests", ({ requests }) => number(requests)),
@@ -134,19 +139,8 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
       part("made to fit", ({ rescued }) => number(rescued)),
       part("without progress", ({ inVain }) => number(inVain))
     ),
-    ...any(
-      (result) => figure(result, "actionsGrounded").whole,
-      row("tool calls that need earlier content", (result) => number(figure(result, "actionsGrounded").whole)),
-      part("which is in the context", (result) => percent(figure(result, "actionsGrounded"))),
-      part("or there after one recall", (result) => percent(figure(result, "actionsReachable")))
-    ),
-    ...any(
-      ({ facts }) => facts.used,
-      row("names used again after a compression", ({ facts }) => number(facts.used)),
-      kept("still in the context", ({ inContext }) => inContext),
-      kept("recallable", ({ behindHandle }) => behindHandle),
-      kept("lost", ({ lost }) => lost)
-    )
+    ...needed("tool calls that need earlier content", "actionsGrounded", "actionsReachable"),
+    ...needed("names used again after a compression", "factsKept", "factsReachable")
   ]
 }
 

@@ -17,9 +17,9 @@ import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { isTime } from "../../domain/text/Time.ts"
 import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
-import { eachItem } from "../../services/evaluation/Steps.ts"
 import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
@@ -160,12 +160,15 @@ export const select = (conversation: Conversation, required: ReadonlySet<EntryId
 /** Returns the highest limit per part with which all texts fit on the page. */
 const partLimitOf = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const totals = partLimits.map(() => 0)
-  yield* eachItem(rows, ({ entry }) => {
-    for (const [index, part] of entry.content.parts.slice(0, partsOfMessage).entries()) {
-      const length = pieces(entry, index, part).reduce((total, each) => total + roomOf(each), 0)
-      for (const [which, limit] of partLimits.entries()) totals[which] = (totals[which] ?? 0) + Math.min(limit, length)
-    }
-  })
+  yield* Work.run(
+    Work.eachItem(rows, ({ entry }) => {
+      for (const [index, part] of entry.content.parts.slice(0, partsOfMessage).entries()) {
+        const length = pieces(entry, index, part).reduce((total, each) => total + roomOf(each), 0)
+        for (const [which, limit] of partLimits.entries())
+          totals[which] = (totals[which] ?? 0) + Math.min(limit, length)
+      }
+    })
+  )
   return partLimits.find((_, which) => (totals[which] ?? 0) <= pageLimit) ?? 0
 })
 
@@ -305,18 +308,20 @@ export const rows = Effect.fnUntraced(function* (
   let previous: Row | undefined
   let room = partsOnPage
   let length = 0
-  yield* eachItem(selected.rows, (row) => {
-    for (const each of lay(sequenceOf(row.entry.id))) items.push(each)
-    if (previous !== undefined) items.push(gap(previous, row))
-    const turn = look.turns.get(row.entry.id)
-    if (turn !== undefined && turn.turn > 0) items.push(turnMarkup(turn, look.hidesTexts))
-    const partCount = Math.min(partsOfMessage, room, row.entry.content.parts.length)
-    const item = rowMarkup(row, partCount, largest, limit, { ...look, laysOut: length < laidOutLimit })
-    room -= partCount
-    length += item.html.length
-    items.push(item)
-    previous = row
-  })
+  yield* Work.run(
+    Work.eachItem(selected.rows, (row) => {
+      for (const each of lay(sequenceOf(row.entry.id))) items.push(each)
+      if (previous !== undefined) items.push(gap(previous, row))
+      const turn = look.turns.get(row.entry.id)
+      if (turn !== undefined && turn.turn > 0) items.push(turnMarkup(turn, look.hidesTexts))
+      const partCount = Math.min(partsOfMessage, room, row.entry.content.parts.length)
+      const item = rowMarkup(row, partCount, largest, limit, { ...look, laysOut: length < laidOutLimit })
+      room -= partCount
+      length += item.html.length
+      items.push(item)
+      previous = row
+    })
+  )
   for (const each of lay(Number.POSITIVE_INFINITY)) items.push(each)
   return {
     markup: trusted(items.map((item) => item.html).join("")),

@@ -1,22 +1,23 @@
 import { actionsOf } from "../actions/Actions.ts"
 import { answerText } from "../actions/ToolResults.ts"
 import { isCall } from "../content/Content.ts"
-import { type Entry, pairing, placeKey, sum } from "../conversation/Conversation.ts"
+import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import { estimateText } from "../tokens/Tokens.ts"
-import { type Compaction, type Measure, stepsOf } from "./Measure.ts"
+import type { Compaction, Measure } from "./Measure.ts"
 import { LinesRead, linesOf } from "./RepeatedReads.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** Avoidable reads: what the agent read from files after a compaction although it had read it before. */
 
-/** Returns a function that calls `visit` with each file that the calls of an entry read, and the lines that they returned. */
-const readerOf = (
+/** Calls `visit` with each file that the calls of entries read, and the lines that they returned. */
+function* eachRead(
   entries: ReadonlyArray<Entry>,
   relative: (text: string) => string,
   visit: (path: string, lines: ReadonlyArray<string>) => void
-): ((entry: Entry, item: number) => void) => {
+): SlicedWork<void> {
   const { responseOf } = pairing(entries.map(({ content }) => content))
-  return ({ content }, item) => {
+  for (const [item, { content }] of entries.entries()) {
     for (const [part, call] of content.parts.entries()) {
       const place = isCall(call) ? responseOf.get(placeKey({ item, part })) : undefined
       const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
@@ -27,40 +28,43 @@ const readerOf = (
         visit(comparable(action.path, relative), linesOf(answerText(answer)))
       }
     }
+    yield
   }
 }
 
 /**
  * Finds, for each file, the lines that were read before a compaction and unchanged again after it. Each line counts once,
- * because the compaction did not cause a second read after it. The lines are complete after all steps.
+ * because the compaction did not cause a second read after it.
  */
-export const linesReadAgain = ({ after, before, roots }: Compaction) => {
+export function* linesReadAgain({
+  after,
+  before,
+  roots
+}: Compaction): SlicedWork<ReadonlyMap<string, ReadonlyArray<string>>> {
   const relative = relativeTo(roots)
   const known = new LinesRead()
   const again = new Map<string, Array<string>>()
-  const readBefore = readerOf(before, relative, (path, lines) => known.add(path, lines))
-  const readAfter = readerOf(after, relative, (path, lines) => {
+  yield* eachRead(before, relative, (path, lines) => known.add(path, lines))
+  yield* eachRead(after, relative, (path, lines) => {
     const repeated = known.take(path, lines)
     if (repeated.length > 0) again.set(path, [...(again.get(path) ?? []), ...repeated])
   })
-  const lines: ReadonlyMap<string, ReadonlyArray<string>> = again
-  return { lines, steps: [...stepsOf(before, readBefore), ...stepsOf(after, readAfter)] }
+  return again
 }
 
 /** Measures the estimated tokens, per compaction, of lines that were read again and that the context does not have. */
 export const avoidableReads: Measure = {
   figures: [{ key: "avoidableReadTokens", title: "re-reads", unit: "mean" }],
-  prepare(compaction) {
-    const { lines, steps } = linesReadAgain(compaction)
-    return {
-      steps,
-      questions: ({ context }) => [
-        () => {
-          const held = new Set(linesOf(context.original))
-          const missing = [...lines.values()].map((read) => read.filter((line) => !held.has(line)).join("\n"))
-          return { avoidableReadTokens: { part: sum(missing.map(estimateText)), whole: 1 } }
-        }
-      ]
+  *prepare(compaction) {
+    const lines = yield* linesReadAgain(compaction)
+    return function* ({ context }) {
+      const held = new Set(linesOf(context.original))
+      let part = 0
+      for (const read of lines.values()) {
+        part += estimateText(read.filter((line) => !held.has(line)).join("\n"))
+        yield
+      }
+      return [{ avoidableReadTokens: { part, whole: 1 } }]
     }
   }
 }

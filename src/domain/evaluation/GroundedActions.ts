@@ -1,7 +1,8 @@
 import type { AnchorKind } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import { type Measure, shareOf, type Compaction, stepsOf } from "./Measure.ts"
+import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
+import { type Compaction, type Figures, type Measure, shareOf } from "./Measure.ts"
 import { oneRecall } from "./OneRecall.ts"
 import { declaredNames, eachName, namesBelow, programsOf, referringTexts } from "./RecordedNames.ts"
 import { relativeTo } from "./WholeWords.ts"
@@ -38,8 +39,8 @@ const namesOfCall = (call: Part, relative: (text: string) => string): ReadonlyAr
 
 const secretMark = /REDACTED/
 
-/** Finds what the next actions of the agent needed, up to the fortieth that needed something. The needs are complete after all steps. */
-export const needsOf = ({ after, before, log, roots }: Compaction) => {
+/** Finds what the next actions of the agent needed, up to the fortieth that needed something. */
+export function* needsOf({ after, before, log, roots }: Compaction): SlicedWork<Needs> {
   const relative = relativeTo(roots)
   const namesOf = namesBelow(roots)
   // Names of tools and their parameters: every request declares them.
@@ -67,26 +68,22 @@ export const needsOf = ({ after, before, log, roots }: Compaction) => {
     answer.forEach(show)
     answer = []
   }
-  const readBefore = (entry: Entry): void => {
+  yield* eachItem(before, (entry) => {
     for (const name of namesOf(entry).all) occurred.add(name)
-  }
-  const readAfter = (entry: Entry): void => {
+  })
+  for (const entry of after) {
     // What follows the last action that counts is not read.
-    if (entry.author === "summary" || actions.length >= maxActions) return
-    if (entry.content.role === "model") {
-      answer.push(entry)
-      return
-    }
-    endAnswer()
-    show(entry)
-  }
-  return {
-    steps: [...stepsOf(before, readBefore), ...stepsOf(after, readAfter)],
-    needs: (): Needs => {
+    if (actions.length >= maxActions) break
+    if (entry.author === "summary") continue
+    if (entry.content.role === "model") answer.push(entry)
+    else {
       endAnswer()
-      return { actions, facts: [...facts] }
+      show(entry)
     }
+    yield
   }
+  endAnswer()
+  return { actions, facts: [...facts] }
 }
 
 /**
@@ -100,23 +97,19 @@ export const groundedActions: Measure = {
     { key: "factsKept", title: "facts", unit: "share" },
     { key: "factsReachable", title: "+recall", unit: "share" }
   ],
-  prepare(compaction, dropped) {
-    const { needs, steps } = needsOf(compaction)
-    return {
-      steps,
-      questions(replacement) {
-        const { actions, facts } = needs()
-        const recall = oneRecall(dropped, replacement, compaction.roots)
-        const ask = (names: ReadonlyArray<NeededName>, here: string, reachable: string) => () => {
-          const missing = names.filter((name) => !replacement.context.has(...name))
-          const isHere = missing.length === 0
-          return { [here]: shareOf(isHere), [reachable]: shareOf(isHere || recall.shows(missing)) }
-        }
-        return [
-          ...actions.map((names) => ask(names, "actionsGrounded", "actionsReachable")),
-          ...facts.map((fact) => ask([fact], "factsKept", "factsReachable"))
-        ]
+  *prepare(compaction, dropped) {
+    const { actions, facts } = yield* needsOf(compaction)
+    return function* (replacement) {
+      const recall = oneRecall(dropped, replacement, compaction.roots)
+      const ask = (names: ReadonlyArray<NeededName>, here: string, reachable: string): Figures => {
+        const missing = names.filter((name) => !replacement.context.has(...name))
+        const isHere = missing.length === 0
+        return { [here]: shareOf(isHere), [reachable]: shareOf(isHere || recall.shows(missing)) }
       }
+      return [
+        ...(yield* eachItem(actions, (names) => ask(names, "actionsGrounded", "actionsReachable"))),
+        ...(yield* eachItem(facts, (fact) => ask([fact], "factsKept", "factsReachable")))
+      ]
     }
   }
 }

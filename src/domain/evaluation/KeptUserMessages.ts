@@ -1,6 +1,7 @@
 import { requestSpans, type Span } from "../compression/evidence/UserRequests.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import { type Measure, stepsOf } from "./Measure.ts"
+import { eachItem } from "../text/SlicedWork.ts"
+import type { Measure } from "./Measure.ts"
 import { relativeTo } from "./WholeWords.ts"
 
 /** Whether the messages of the user are still there. */
@@ -44,14 +45,11 @@ export const messagesIn = (text: string, messages: ReadonlyArray<string>): numbe
 /** The share of the user's messages that the context has, whole or by both ends. */
 export const keptUserMessages: Measure = {
   figures: [{ key: "userMessages", title: "user", unit: "share" }],
-  prepare({ before, roots }) {
+  *prepare({ before, roots }) {
     const relative = relativeTo(roots)
-    const messages: Array<string> = []
-    return {
-      steps: stepsOf(before, (entry) => messages.push(...userMessages(entry, relative))),
-      questions: ({ context }) => [
-        () => ({ userMessages: { part: messagesIn(context.text, messages), whole: messages.length } })
-      ]
+    const messages = (yield* eachItem(before, (entry) => userMessages(entry, relative))).flat()
+    return function* ({ context }) {
+      return [{ userMessages: { part: messagesIn(context.text, messages), whole: messages.length } }]
     }
   }
 }

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { DroppedText, Replacement } from "./OneRecall.ts"
 
 /**
@@ -39,28 +40,14 @@ export interface Figure {
 export const Figures = Schema.Record(Schema.String, Ratio)
 export type Figures = typeof Figures.Type
 
-/** A step of a measure. It is short, so that a caller can stop between two of them. */
-export type MeasureStep<A> = () => A
-
-/** Returns a step for each message. */
-export const stepsOf = (
-  entries: ReadonlyArray<Entry>,
-  read: (entry: Entry, index: number) => void
-): ReadonlyArray<MeasureStep<void>> => entries.map((entry, index) => () => read(entry, index))
-
-/** A measure of one compaction. */
-export interface CompactionMeasure {
-  /** Reads the recording, usually a message a step. The questions expect that all steps were taken, in order. */
-  readonly steps?: ReadonlyArray<MeasureStep<void>>
-  /** Returns the questions to a replacement. Each answers with what it adds to the figures. */
-  readonly questions: (replacement: Replacement) => ReadonlyArray<MeasureStep<Figures>>
-}
+/** Asks a replacement the questions of a measure. Each answer is what it adds to the figures. */
+export type AskQuestions = (replacement: Replacement) => SlicedWork<ReadonlyArray<Figures>>
 
 /** A measure. To add one, write a value of this type and add it to `measures` in `Measures.ts`. */
 export interface Measure {
   readonly figures: ReadonlyArray<Figure>
-  /** Prepares the measure of one compaction. `dropped` has all of its log. */
-  readonly prepare: (compaction: Compaction, dropped: DroppedText) => CompactionMeasure
+  /** Reads one compaction, and returns what asks about it. `dropped` has all of its log. */
+  readonly prepare: (compaction: Compaction, dropped: DroppedText) => SlicedWork<AskQuestions>
 }
 
 /** The ratio of one question: whether it is answered so. */

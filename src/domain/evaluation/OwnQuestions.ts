@@ -4,6 +4,7 @@ import { EntryId, sequenceOf } from "../conversation/Conversation.ts"
 import { ratingLabel } from "../session/Rating.ts"
 import { faultIn } from "../text/JsonFault.ts"
 import { parseJson } from "../text/JsonText.ts"
+import { eachItem } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Compactions.ts"
 import { type Measure, shareOf } from "./Measure.ts"
 import { hasWords, plain, readContext } from "./Statements.ts"
@@ -115,22 +116,21 @@ export const ownQuestions = (questions: ReadonlyArray<OwnQuestion>): Measure => 
     { key: "questionsRight", title: "questions", unit: "share" },
     { key: "questionsWrong", title: "wrong", unit: "share" }
   ],
-  prepare({ log, roots }) {
+  *prepare({ log, roots }) {
     const last = log.at(-1)
     const asked = questions.filter(
       ({ after }) => last !== undefined && (after === undefined || sequenceOf(after) <= sequenceOf(last.id))
     )
-    return {
-      questions: ({ context }) =>
-        asked.map((question) => () => {
-          const verdict = answerOwn(question, context.original, roots)
-          const right = shareOf(verdict === "right")
-          return {
-            questionsRight: right,
-            questionsWrong: shareOf(verdict === "wrong"),
-            [`question: ${question.question}`]: right
-          }
-        })
+    return function* ({ context }) {
+      return yield* eachItem(asked, (question) => {
+        const verdict = answerOwn(question, context.original, roots)
+        const right = shareOf(verdict === "right")
+        return {
+          questionsRight: right,
+          questionsWrong: shareOf(verdict === "wrong"),
+          [`question: ${question.question}`]: right
+        }
+      })
     }
   }
 })

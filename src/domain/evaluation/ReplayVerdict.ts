@@ -1,5 +1,5 @@
 import { dollars, number, plural, share } from "../text/NumberText.ts"
-import type { NamesUsedAgain } from "./Retention.ts"
+import { type Figures, noRatio, type Ratio, valueOf } from "./Measure.ts"
 
 /** Describes a replay in at most three sentences: its cost, the facts that stayed in the context, and what to do. */
 
@@ -14,10 +14,11 @@ export interface PlayedStrategy {
   readonly refused: number
   /** Compressions that changed something. */
   readonly compressions: number
-  readonly facts: NamesUsedAgain
+  /** Those of grounded actions and facts. */
+  readonly figures: Figures
 }
 
-const named = ({ strategy }: PlayedStrategy): string => `\`${strategy}\``
+const named = ({ strategy }: Pick<PlayedStrategy, "strategy">): string => `\`${strategy}\``
 
 const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, turns: number): string => {
   const isPriced = played.every(({ cost }) => cost !== null)
@@ -36,28 +37,33 @@ const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, tur
   return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(dearest) - sizeOf(least), sizeOf(dearest))} less than ${named(dearest)} (${figure(dearest)}).`
 }
 
+const percent = ({ part, whole }: Ratio): string => share(part, whole)
+
 const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
-  const tested = played.filter(({ facts }) => facts.used > 0)
-  const kept = ({ facts }: PlayedStrategy) => facts.inContext / facts.used
-  const [best, ...others] = [...tested].sort((a, b) => kept(b) - kept(a))
+  const tested = played
+    .map(({ figures: { factsKept = noRatio, factsReachable = noRatio }, strategy }) => ({
+      kept: factsKept,
+      reachable: factsReachable,
+      strategy
+    }))
+    .filter(({ kept }) => kept.whole > 0)
+    .sort((a, b) => (valueOf(b.kept) ?? 0) - (valueOf(a.kept) ?? 0))
+  const [best, ...others] = tested
   if (best === undefined) return []
-  const { behindHandle, inContext, lost, used } = best.facts
-  // Each strategy is tested by the facts that it dropped, so their numbers differ.
-  const stays = ({ facts }: PlayedStrategy) => `${share(facts.inContext, facts.used)} of ${number(facts.used)}`
-  const rest = others.map((one) => `${stays(one)} with ${named(one)}`).join(", ")
-  const gone = tested.reduce((sum, { facts }) => sum + facts.lost, 0)
-  const isComplete = tested.every(({ facts }) => facts.inContext === facts.used)
-  const missing = isComplete
+  const isComplete = tested.every(({ kept }) => kept.part === kept.whole)
+  const isReachable = tested.every(({ reachable }) => reachable.part === reachable.whole)
+  const recalled = isComplete
     ? ""
-    : gone === 0
+    : isReachable
       ? "; the others are one recall away"
-      : others.length === 0
-        ? `; ${number(behindHandle)} are one recall away, ${number(lost)} are lost`
-        : `; lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
+      : `; with one recall, ${tested.map(({ reachable, strategy }) => `${percent(reachable)} with \`${strategy}\``).join(", ")}`
+  // Each strategy is tested by the facts that it dropped, so their numbers differ.
+  const stays = ({ kept }: typeof best) => `${percent(kept)} of ${number(kept.whole)}`
+  const rest = others.map((one) => `${stays(one)} with ${named(one)}`).join(", ")
   return [
     others.length === 0
-      ? `Of ${plural(used, "name")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${missing}.`
-      : `Of the names that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${missing}.`
+      ? `Of ${plural(best.kept.whole, "name")} that the agent used again, ${percent(best.kept)} are still in the context with ${named(best)}${recalled}.`
+      : `Of the names that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${recalled}.`
   ]
 }
 

@@ -1,5 +1,6 @@
-import type { Entry, EntryId } from "../conversation/Conversation.ts"
-import { type Figures, type Measure, shareOf, stepsOf } from "./Measure.ts"
+import type { EntryId } from "../conversation/Conversation.ts"
+import { eachItem } from "../text/SlicedWork.ts"
+import { type Figures, type Measure, shareOf } from "./Measure.ts"
 import { entryText } from "./RecordedNames.ts"
 import { StateAnswers, type Verdict } from "./StateAnswers.ts"
 import { type StateQuestion, WorkState } from "./StateQuestions.ts"
@@ -33,28 +34,25 @@ export const stateOfWork: Measure = {
     { key: "statesWrong", title: "wrong", unit: "share" },
     { key: "decoysBelieved", title: "decoys", unit: "share" }
   ],
-  prepare({ log, roots }) {
+  *prepare({ log, roots }) {
     const state = new WorkState(log, roots)
     const texts = new Map<EntryId, string>()
-    const read = (entry: Entry, index: number) => {
+    yield* eachItem(log.entries(), ([index, entry]) => {
       state.read(entry, index)
       texts.set(entry.id, entryText(entry))
-    }
-    return {
-      steps: stepsOf(log, read),
-      questions({ context, snapshot }) {
-        const questions = state.questions()
-        const kept = context.original.replace(snapshot.original, "")
-        const answers = new StateAnswers(questions, context.original, roots)
-        const isKept = ({ entry }: StateQuestion): boolean => {
-          const text = texts.get(entry) ?? ""
-          return text !== "" && kept.includes(text)
-        }
-        return questions.map((question) => () => {
-          const verdict = answers.verdictOf(question)
-          return figuresOf(question, verdict === "right" || !isKept(question) ? verdict : "right")
-        })
+    })
+    return function* ({ context, snapshot }) {
+      const questions = state.questions()
+      const kept = context.original.replace(snapshot.original, "")
+      const answers = new StateAnswers(questions, context.original, roots)
+      const isKept = ({ entry }: StateQuestion): boolean => {
+        const text = texts.get(entry) ?? ""
+        return text !== "" && kept.includes(text)
       }
+      return yield* eachItem(questions, (question) => {
+        const verdict = answers.verdictOf(question)
+        return figuresOf(question, verdict === "right" || !isKept(question) ? verdict : "right")
+      })
     }
   }
 }

@@ -90,12 +90,10 @@ export const waste: Measure = {
     { key: "waste", title: "waste", unit: "share" },
     { key: "index", title: "index", unit: "share" }
   ],
-  prepare: () => ({
-    questions: ({ snapshot: { original } }) => [
-      () => {
-        const { wasted, words } = countWaste(original)
-        return { waste: { part: wasted, whole: words }, index: { part: indexChars(original), whole: original.length } }
-      }
-    ]
-  })
+  *prepare() {
+    return function* ({ snapshot: { original } }) {
+      const { wasted, words } = countWaste(original)
+      return [{ waste: { part: wasted, whole: words }, index: { part: indexChars(original), whole: original.length } }]
+    }
+  }
 }

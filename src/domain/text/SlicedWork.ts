@@ -22,6 +22,16 @@ export const slice = <A>(work: SlicedWork<A>, clock: Clock.Clock): IteratorResul
   }
 }
 
+/** Work on one item after another, with a place to pause after each. Returns the results. */
+export function* eachItem<A, B>(items: Iterable<A>, work: (item: A) => B): SlicedWork<ReadonlyArray<B>> {
+  const results: Array<B> = []
+  for (const item of items) {
+    results.push(work(item))
+    yield
+  }
+  return results
+}
+
 /** Runs the work at once, without pauses. *When to use*: in tests and for small inputs. */
 export const runSync = <A>(work: SlicedWork<A>): A => {
   for (;;) {

@@ -6,14 +6,15 @@ import { append, type Conversation, entries, entryId, inserted, view } from "../
 import { type CompactionPoint, compactionPoints, shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
 import type { Measure } from "../../domain/evaluation/Measure.ts"
+import { type MeasuredText, prepareMeasures } from "../../domain/evaluation/Measuring.ts"
 import { recaller } from "../../domain/evaluation/OneRecall.ts"
 import { emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
 import { compress, type KnownConversation } from "../conversation/KnownConversation.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
-import { type MeasuredText, prepareMeasures } from "./Measuring.ts"
 
 /** Measures what compressions of a recording leave to the agent that continues. */
 
@@ -117,13 +118,13 @@ const measurePoint = Effect.fnUntraced(function* (
 ) {
   const report = yield* ReportProgress
   const { compaction, recorded, session } = point
-  const figuresOf = yield* prepareMeasures(options.measures, compaction)
+  const figuresOf = yield* Work.run(prepareMeasures(options.measures, compaction))
   const measure = Effect.fnUntraced(function* ({ row, ...text }: Written) {
     return {
       ...row,
       snapshotTokens: estimateText(text.snapshot),
       contextTokens: estimateText(text.context),
-      figures: row.isMeasured ? yield* figuresOf(text) : {}
+      figures: row.isMeasured ? yield* Work.run(figuresOf(text)) : {}
     }
   })
   const runs = runsAt(point, options)

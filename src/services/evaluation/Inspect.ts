@@ -8,13 +8,13 @@ import {
   type SizedCompaction
 } from "../../domain/evaluation/Compactions.ts"
 import { type Inspection, type InspectionContext, MessageInspection } from "../../domain/evaluation/Inspection.ts"
-import { eachItem } from "./Steps.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 
 /** Inspects conversations of any length so that it can be interrupted. */
 
 /** Returns the facts that a compression lost, the most used first. */
 export const lostFacts = Effect.fnUntraced(function* (dropped: DroppedFacts): Effect.fn.Return<ReadonlyArray<string>> {
-  const isKept = yield* eachItem(dropped.facts, (fact) => dropped.isKept(fact))
+  const isKept = yield* Work.run(Work.eachItem(dropped.facts, (fact) => dropped.isKept(fact)))
   return dropped.facts.filter((_, index) => isKept[index] === false)
 })
 
@@ -30,7 +30,7 @@ export const inspect = Effect.fn("Inspect.inspect")(function* (
   about: InspectionContext = {}
 ): Effect.fn.Return<Inspection> {
   const messages = new MessageInspection(conversation, about)
-  yield* eachItem(messages.all.entries(), ([item, entry]) => messages.read(entry, item))
+  yield* Work.run(Work.eachItem(messages.all.entries(), ([item, entry]) => messages.read(entry, item)))
   const applied = appliedCompactions(conversation, messages.log)
   const compactions: Array<Compaction> = []
   for (const sized of compactionsOf(conversation, messages.log, applied, about.events ?? [])) {

@@ -15,12 +15,12 @@ import {
   type PlantedSum
 } from "../../domain/evaluation/PlantedGrades.ts"
 import { readContext } from "../../domain/evaluation/Statements.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
 import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
-import { eachItem } from "./Steps.ts"
 
 /** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
 
@@ -87,10 +87,12 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
     const kept = shownText(shown.filter(({ entry }) => entry.author !== "summary"))
     // A kept message may contain what a snapshot must not.
     const { flatText } = readContext(context, [cwd])
-    const graded = yield* eachItem(planted, (fact): GradedFact =>
-      isForbidden(fact)
-        ? { fact, grade: invented.has(fact) ? "invented" : "absent" }
-        : gradeFact(fact, { text: context, flatText, cwd, recalled, kept })
+    const graded = yield* Work.run(
+      Work.eachItem(planted, (fact): GradedFact =>
+        isForbidden(fact)
+          ? { fact, grade: invented.has(fact) ? "invented" : "absent" }
+          : gradeFact(fact, { text: context, flatText, cwd, recalled, kept })
+      )
     )
     checks.push({ compressions: round + 1, graded, context })
   }

@@ -1,20 +1,14 @@
 import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
-import { type Conversation, entries, view } from "../../domain/conversation/Conversation.ts"
+import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import { groundedActions } from "../../domain/evaluation/GroundedActions.ts"
 import { Figures } from "../../domain/evaluation/Measure.ts"
+import { prepareMeasures } from "../../domain/evaluation/Measuring.ts"
 import { recaller } from "../../domain/evaluation/OneRecall.ts"
 import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
 import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
-import {
-  anchorsIn,
-  type NamesUsedAgain,
-  placeOf,
-  reachableTexts,
-  reusedAnchors
-} from "../../domain/evaluation/Retention.ts"
 import {
   applyEvent,
   emptySession,
@@ -37,44 +31,7 @@ import { type SessionLog, SessionStore, type SessionStoreError } from "../sessio
 import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-import { prepareMeasures } from "./Measuring.ts"
 import { ReplayModel } from "./ReplayModel.ts"
-import { eachItem } from "./Steps.ts"
-
-/**
- * Finds the names that the agent used again after each compression, before the next one and before another message showed
- * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
- * order; `end` is the final conversation. A name is behind a handle when a handle in the context leads to it, possibly
- * through other handles.
- */
-export const namesUsedAgain = Effect.fnUntraced(function* (
-  moments: ReadonlyArray<Session>,
-  end: Conversation
-): Effect.fn.Return<NamesUsedAgain> {
-  const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
-  const occurred = new Set<string>()
-  const lengths = [...moments.map(({ conversation }) => entries(conversation).length), undefined]
-  const log = entries(end)
-  // What follows one compression comes before the next.
-  let earlier = yield* eachItem(log.slice(0, lengths[0] ?? 0), anchorsIn)
-  for (const [index, session] of moments.entries()) {
-    for (const { anchor } of earlier.flat()) occurred.add(anchor)
-    const after = log.slice(lengths[index], lengths[index + 1])
-    earlier = yield* eachItem(after, anchorsIn)
-    // Summaries that a compression inserted show and use nothing.
-    const used = reusedAnchors(
-      occurred,
-      earlier.filter((_, at) => after[at]?.author !== "summary")
-    )
-    if (used.size === 0) continue
-    const context = shownText(view(session.conversation))
-    const reachable = yield* eachItem(reachableTexts(session, context), (text) => text)
-    const places = yield* eachItem(used, ([anchor, kind]) => placeOf(anchor, kind, { context, reachable }))
-    kept.used += used.size
-    for (const place of places) kept[place] += 1
-  }
-  return kept
-})
 
 /** Options of a replay. */
 export interface ReplayOptions {
@@ -121,8 +78,7 @@ export interface ReplayResult {
   /** Those of `refused` that were sent and have a request: their answer was too large. */
   readonly unanswered: ReadonlyArray<number>
   readonly compressions: ReadonlyArray<ReplayedCompression>
-  readonly kept: NamesUsedAgain
-  /** Time that the runtime took in milliseconds, without the measurement of names used again. */
+  /** Time that the runtime took in milliseconds, without its measurement. */
   readonly millis: number
 }
 
@@ -250,10 +206,10 @@ const figuresAfter = (moments: ReadonlyArray<ReplayMoment>, end: Conversation) =
   Effect.forEach(
     replayedCompactions(moments, end),
     Effect.fnUntraced(function* ({ after, compaction }) {
-      const figuresOf = yield* prepareMeasures([groundedActions], compaction)
+      const figuresOf = yield* Work.run(prepareMeasures([groundedActions], compaction))
       // The measure reads the context alone.
       const context = shownText(view(after.conversation))
-      return yield* figuresOf({ snapshot: "", context, recall: recaller(after) })
+      return yield* Work.run(figuresOf({ snapshot: "", context, recall: recaller(after) }))
     })
   )
 
@@ -302,10 +258,6 @@ export const playRecording = Effect.fn("Replay.playRecording")(
         ...one,
         figures: figures[attempts[index]?.moment ?? -1] ?? null
       })),
-      kept: yield* namesUsedAgain(
-        moments.map(({ after }) => after),
-        end
-      ),
       millis
     }
   },

@@ -53,8 +53,12 @@ describe("the replay report", () => {
             figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } }
           }
         ],
-        figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } },
-        facts: { used: 4, inContext: 1, behindHandle: 2, lost: 1 },
+        figures: {
+          actionsGrounded: { part: 1, whole: 4 },
+          actionsReachable: { part: 3, whole: 4 },
+          factsKept: { part: 2, whole: 8 },
+          factsReachable: { part: 7, whole: 8 }
+        },
         sizes: [
           { tokens: 3_000, prefix: 0 },
           { tokens: 7_000, prefix: 2_500 }
@@ -88,12 +92,11 @@ Figures
     made to fit                              1
     without progress                         2
   tool calls that need earlier content       4
-    which is in the context               25 %
+    in the context                        25 %
     or there after one recall             75 %
-  names used again after a compression       4
-    still in the context                  25 %
-    recallable                            50 %
-    lost                                  25 %
+  names used again after a compression       8
+    in the context                        25 %
+    or there after one recall             88 %
   Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the
   same for all that the agent wrote.
   cost: claude-opus-4-5, built in; a cache serves what a request shares with the one before.

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { avoidableReads, linesReadAgain } from "../../../src/domain/evaluation/AvoidableReads.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { compactionOf, measured, ran, replacementOf } from "../../support/compactions.ts"
 
 const read = (path: string, ...lines: ReadonlyArray<string>) =>
@@ -29,9 +30,7 @@ const rules: ReadonlyArray<
 
 describe("avoidable reads", () => {
   it.each(rules)("%s", (_, after, expected) => {
-    const { lines, steps } = linesReadAgain(compactionOf(before, after))
-    for (const step of steps) step()
-    assert.deepStrictEqual([...lines], expected as typeof expected & [])
+    assert.deepStrictEqual([...runSync(linesReadAgain(compactionOf(before, after)))], expected as typeof expected & [])
   })
 
   it("counts the tokens of lines that the context does not hold", () => {

@@ -2,14 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { call, model, text } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { groundedActions, needsOf } from "../../../src/domain/evaluation/GroundedActions.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { asks, compactionOf, measured, ran, replacementOf, says } from "../../support/compactions.ts"
 
 type Contents = Parameters<typeof compactionOf>[0]
 
 const namesIn = (before: Contents, after: Contents) => {
-  const { needs, steps } = needsOf(compactionOf(before, after))
-  for (const step of steps) step()
-  const { actions, facts } = needs()
+  const { actions, facts } = runSync(needsOf(compactionOf(before, after)))
   return { actions: actions.map((names) => names.map(([name]) => name)), facts: facts.map(([name]) => name) }
 }
 

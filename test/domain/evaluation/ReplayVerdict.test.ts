@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { Figures } from "../../../src/domain/evaluation/Measure.ts"
 import { type PlayedStrategy, replayVerdict } from "../../../src/domain/evaluation/ReplayVerdict.ts"
 
-const facts = (used: number, inContext: number, lost = 0) => ({
-  used,
-  inContext,
-  lost,
-  behindHandle: used - inContext - lost
+/** The figures of facts: how many there are, how many of them are in the context, and how many there after one recall. */
+const facts = (whole: number, kept: number, reachable = whole): Figures => ({
+  factsKept: { part: kept, whole },
+  factsReachable: { part: reachable, whole }
 })
 const one: PlayedStrategy = {
   strategy: "palimpsest",
@@ -13,9 +13,9 @@ const one: PlayedStrategy = {
   cost: 3.83,
   refused: 0,
   compressions: 7,
-  facts: facts(377, 320)
+  figures: facts(377, 320)
 }
-const other: PlayedStrategy = { ...one, strategy: "pi", sent: 4_775_948, cost: 4.8, facts: facts(332, 305) }
+const other: PlayedStrategy = { ...one, strategy: "pi", sent: 4_775_948, cost: 4.8, figures: facts(332, 305) }
 
 const rows: ReadonlyArray<
   readonly [rule: string, played: ReadonlyArray<PlayedStrategy>, verdict: ReadonlyArray<string>]
@@ -31,7 +31,7 @@ const rows: ReadonlyArray<
   ],
   [
     "all facts in the context",
-    [{ ...one, facts: facts(100, 100, 0) }],
+    [{ ...one, figures: facts(100, 100) }],
     [
       "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
       "Of 100 names that the agent used again, 100 % are still in the context with `palimpsest`."
@@ -48,18 +48,18 @@ const rows: ReadonlyArray<
   [
     "without prices, with losses and refusals",
     [
-      { ...one, cost: null, facts: facts(100, 50, 20), refused: 2 },
-      { ...other, cost: null, facts: facts(100, 40, 30) }
+      { ...one, cost: null, figures: facts(100, 50, 80), refused: 2 },
+      { ...other, cost: null, figures: facts(100, 40, 70) }
     ],
     [
       "`palimpsest` sends least in a window of 64,000 tokens: 3,041,713 tokens, 36 % less than `pi` (4,775,948 tokens).",
-      "Of the names that the agent used again, 50 % of 100 are still in the context with `palimpsest`, 40 % of 100 with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
+      "Of the names that the agent used again, 50 % of 100 are still in the context with `palimpsest`, 40 % of 100 with `pi`; with one recall, 80 % with `palimpsest`, 70 % with `pi`.",
       "Messages that no request could hold: 2 with `palimpsest`; take a larger window."
     ]
   ],
   [
     "no compression",
-    [{ ...one, cost: null, compressions: 0, facts: facts(0, 0) }],
+    [{ ...one, cost: null, compressions: 0, figures: facts(0, 0) }],
     [
       "139 turns in a window of 64,000 tokens took 0 compressions with `palimpsest`: 3,041,713 tokens sent.",
       "Nothing was compressed; a smaller window shows what a strategy does."
@@ -67,7 +67,7 @@ const rows: ReadonlyArray<
   ],
   [
     "equal costs",
-    [one, { ...one, strategy: "pi", facts: facts(0, 0) }],
+    [one, { ...one, strategy: "pi", figures: facts(0, 0) }],
     [
       "All strategies cost the same in a window of 64,000 tokens: $3.83.",
       "Of 377 names that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."

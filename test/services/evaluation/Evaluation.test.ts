@@ -72,9 +72,11 @@ const work = (name: string): ReadonlyArray<Content> => [
 /** Collects the compactions it is given. */
 const collecting = (compactions: Array<Compaction>): Measure => ({
   figures: [],
-  prepare(compaction) {
+  *prepare(compaction) {
     compactions.push(compaction)
-    return { questions: () => [] }
+    return function* () {
+      return []
+    }
   }
 })
 
