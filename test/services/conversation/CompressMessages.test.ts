@@ -149,6 +149,7 @@ describe("Compress", () => {
   const mistakes: ReadonlyArray<readonly [options: object, told: string]> = [
     [{ limit: Number.NaN }, "limit is NaN; expected a number of tokens, 1 or more"],
     [{ limit: 0 }, "limit is 0; expected a number of tokens, 1 or more"],
+    [{ limit: 1e20 }, "limit is 100000000000000000000; expected a number of tokens, 9007199254740991 at most"],
     [{ overhead: -1 }, "overhead is -1; expected a number of tokens, 0 or more"],
     [{ threshold: 1.7 }, "threshold is 1.7; expected a fraction above 0, up to 1"],
     [{ threshold: 0 }, "threshold is 0; expected a fraction above 0, up to 1"],

@@ -37,10 +37,13 @@ const shareOptions = ["preserve", "minGain"] as const
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
 /** Says what is wrong with an option that takes a number of tokens; undefined: nothing, or the option is absent. */
-export const tokensProblem = (name: string, value: unknown, least = 0): string | undefined =>
-  value === undefined || (isNumber(value) && value >= least)
-    ? undefined
-    : `${name} is ${String(value)}; expected a number of tokens, ${least} or more`
+export const tokensProblem = (name: string, value: unknown, least = 0): string | undefined => {
+  if (value === undefined) return undefined
+  if (!isNumber(value) || value < least)
+    return `${name} is ${String(value)}; expected a number of tokens, ${least} or more`
+  const most = Number.MAX_SAFE_INTEGER
+  return value <= most ? undefined : `${name} is ${value}; expected a number of tokens, ${most} at most`
+}
 
 /** Says what is wrong with an option that takes a share; undefined: nothing, or the option is absent. */
 export const shareProblem = (name: string, value: unknown): string | undefined =>
