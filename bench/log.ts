@@ -74,11 +74,10 @@ const messages = 1_500
 const events = (() => {
   const session = new AgentSession(7)
   const made: Array<SessionEvent> = []
-  while (made.length < 2 * messages) {
+  while (made.length < messages) {
     made.push(...session.turn().filter((event) => spillableParts(event, minSpillBytes).length === 0))
   }
-  // An event that is in the log already would not be written again.
-  return { alone: made.slice(0, messages), together: made.slice(messages, 2 * messages) }
+  return made.slice(0, messages)
 })()
 
 /** The file system, with files that are never synced. */
@@ -111,7 +110,7 @@ const appending = (home: string, isSynced: boolean) => {
       const bare = openSync(join(home, "bare"), "a")
       const ours: Array<number> = []
       const floor: Array<number> = []
-      for (const event of events.alone) {
+      for (const event of events) {
         let start = performance.now()
         writeSync(bare, `${JSON.stringify(event)}\n`)
         if (isSynced) fsyncSync(bare)
@@ -120,11 +119,8 @@ const appending = (home: string, isSynced: boolean) => {
         yield* log.append(event)
         ours.push(performance.now() - start)
       }
-      const together = performance.now()
-      yield* Effect.forEach(events.together, log.append, { concurrency: 16, discard: true })
-      const each = (performance.now() - together) / messages
       closeSync(bare)
-      return { ours: median(ours.slice(500)), floor: median(floor.slice(500)), together: each }
+      return { ours: median(ours.slice(500)), floor: median(floor.slice(500)) }
     }).pipe(Effect.scoped, Effect.provide(Layer.provide(store, platform)))
   )
 }
@@ -133,10 +129,9 @@ for (const [isSynced, bound] of [
   [true, 1.5]
 ] as const) {
   const home = join(folder, String(isSynced))
-  const { floor, ours, together } = await appending(home, isSynced)
+  const { floor, ours } = await appending(home, isSynced)
   const what = isSynced ? "writing and syncing its line" : "writing its line, nothing synced"
   rows.push(ratio(`appending a message, to ${what}`, ours, floor, bound))
-  if (isSynced) rows.push(ratio("the same, 16 at a time: each", together, floor, bound))
 }
 
 // --- sessions to open -----------------------------------------------------------------------------------------------------

@@ -9,18 +9,14 @@ import { entriesOf, type Session, type SessionEvent } from "./Session.ts"
 const messagesOf = (event: SessionEvent): ReadonlyArray<Entry> =>
   event._tag === "Appended" || event._tag === "Answered" ? entriesOf(event) : []
 
-/** Whether an event may be in a log already, whose next message has the number `next`. */
-export const mayRepeat = (next: number, event: SessionEvent): boolean => {
-  const [first] = messagesOf(event)
-  return first !== undefined && sequenceOf(first.id) < next
-}
-
 const textOf = (entry: Entry): string => encodeLine({ _tag: "Appended", entry })
 
 /** Whether the messages of an event are in a session already, unchanged, so that appending it again has nothing to do. */
 export const isRepeated = ({ conversation }: Session, event: SessionEvent): boolean => {
-  if (!mayRepeat(conversation.next, event)) return false
-  return messagesOf(event).every((entry) => {
+  const messages = messagesOf(event)
+  const [first] = messages
+  if (first === undefined || sequenceOf(first.id) >= conversation.next) return false
+  return messages.every((entry) => {
     const sequence = sequenceOf(entry.id)
     let node = conversation.log
     while (node !== undefined && sequenceOf(node.value.id) > sequence) node = node.before

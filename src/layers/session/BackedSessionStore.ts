@@ -1,15 +1,7 @@
-import { Clock, Effect, Layer, Semaphore } from "effect"
-import { goesBeyond, LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
+import { Clock, Effect, Layer } from "effect"
+import { type Checkpoint, LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
-import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
-import {
-  applyEvent,
-  emptySession,
-  entriesOf,
-  logVersion,
-  type Session,
-  type SessionEvent
-} from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, entriesOf, logVersion, type SessionEvent } from "../../domain/session/Session.ts"
 import { headOf, type SessionHead, titleOf } from "../../domain/session/SessionHead.ts"
 import { lastWrittenFirst } from "../../domain/session/SessionOrder.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -35,6 +27,7 @@ import {
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { blobsOf, readEvents, readLog, readWhole, type Source } from "./BackedLogReader.ts"
 import type { ReadLog } from "./LogReading.ts"
+import { type LogSink, openWriter } from "./LogWriter.ts"
 import { spillParts } from "./SpilledParts.ts"
 
 /**
@@ -59,9 +52,8 @@ const encodeEvent = Effect.fnUntraced(function* (
   blobs: TempStore["Service"],
   event: SessionEvent,
   sequence: number,
-  { after, lines }: { readonly after: Session; readonly lines: LogLines }
+  checkpoint: Checkpoint | undefined
 ) {
-  const checkpoint = replacesView(event) ? lines.checkpoint(after, event) : undefined
   const spilled = yield* spillParts(blobs, event)
   return {
     sequence,
@@ -80,7 +72,8 @@ const encodeAll = Effect.fnUntraced(function* (blobs: TempStore["Service"], even
   let after = emptySession
   for (const [index, event] of events.entries()) {
     after = applyEvent(after, event)
-    const line = yield* encodeEvent(blobs, event, index + 1, { after, lines })
+    const checkpoint = replacesView(event) ? lines.checkpoint(after, event) : undefined
+    const line = yield* encodeEvent(blobs, event, index + 1, checkpoint)
     encoded.push(ids.has(line.id) ? { ...line, id: `#${index + 1}` } : line)
     ids.add(line.id)
     lines.add(event, index, index + 1)
@@ -143,26 +136,11 @@ const summaryOf = ({ bytes, head, holder, id, title, updatedAt }: BackedRow): Se
 
 // Writing.
 
-/** The state of the one writer of a log. */
-interface Writer extends Source {
-  readonly owner: SessionOwner
-  /** Held while a line is written. Closing waits for it, but not for the preparation of an append. */
-  readonly commit: Semaphore.Semaphore
-  state: ReadLog
-  /** The head of the session while it has no first prompt; later appends do not change it. */
-  head: Head | undefined
-  isClosed: boolean
+/** A line, and the head of its session where the line changes it. */
+interface HeadedLine {
+  readonly line: BackedLine
+  readonly head: Head | undefined
 }
-
-const refuseIfClosed = ({ id, isClosed }: Writer) =>
-  isClosed ? Effect.fail(sessionUnavailable("append", `session ${id} was closed; open it again`)) : Effect.void
-
-/** The state before an event: an undo or redo beyond the part that was read, or a branch, needs the whole log. */
-const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
-  const { complete, session } = writer.state
-  if (!complete && goesBeyond(session, event)) writer.state = yield* readWhole(writer)
-  return writer.state
-})
 
 /** A head that a later first prompt changes. */
 const openHead = (head: Head | undefined) => (head?.firstPrompt === undefined ? head : undefined)
@@ -174,73 +152,39 @@ const headWith = (head: Head | undefined, event: SessionEvent): Head | undefined
   return firstPrompt === undefined ? undefined : { ...head, firstPrompt }
 }
 
-/** Continues the log as it is now: lines that were acknowledged are gone, as after a rollback that was not this store's. */
-const rereadAfter = (writer: Writer) => (error: SessionStoreError) =>
-  error.reason._tag !== "SessionChanged"
-    ? Effect.void
-    : Effect.gen(function* () {
-        writer.state = yield* readWhole(writer)
-        const [row] = yield* writer.backing.list(writer.id)
-        writer.head = openHead(row && headFrom(row.head))
-      }).pipe(Effect.ignore({ log: "Debug" }))
-
-const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
-  yield* refuseIfClosed(writer)
-  if (isRepeated(writer.state.session, event)) return
-  const { good, lines, session } = yield* stateBefore(writer, event)
-  const after = applyEvent(session, event)
-  const line = yield* encodeEvent(writer.blobs, event, good + 1, { after, lines })
-  const head = headWith(writer.head, event)
-  yield* Effect.suspend(() => refuseIfClosed(writer)).pipe(
-    Effect.andThen(writer.backing.append(writer.owner, line, head === undefined ? undefined : headText(head))),
-    Effect.andThen(
-      Effect.sync(() => {
-        lines.add(event, good, good + 1)
-        writer.state = { ...writer.state, session: after, good: good + 1 }
-        if (head !== undefined) writer.head = undefined
-      })
-    ),
-    Effect.tapError(rereadAfter(writer)),
-    Effect.uninterruptible,
-    writer.commit.withPermit
-  )
-})
+const sinkOf = (source: Source, owner: SessionOwner, opened: Head | undefined): LogSink<HeadedLine> => {
+  const { backing, blobs, id } = source
+  // The head of the session while it has no first prompt; later appends do not change it.
+  let current = openHead(opened)
+  const readHead = Effect.map(backing.list(id), ([row]) => {
+    current = openHead(row && headFrom(row.head))
+  })
+  return {
+    id,
+    blobs,
+    encode: (event, position, checkpoint) =>
+      Effect.map(encodeEvent(blobs, event, position + 1, checkpoint), (line) => ({
+        line,
+        head: headWith(current, event)
+      })),
+    write: ({ head, line }, position) =>
+      backing.append(owner, line, head === undefined ? undefined : headText(head)).pipe(
+        Effect.map(() => {
+          if (head !== undefined) current = undefined
+          return position + 1
+        }),
+        Effect.tapError(({ reason }) => (reason._tag === "SessionChanged" ? Effect.ignore(readHead) : Effect.void))
+      ),
+    readWhole: () => readWhole(source)
+  }
+}
 
 /** Opens the writer of a log in this state, until the scope closes. */
-const openWriter = Effect.fnUntraced(function* (
-  source: Source,
-  owner: SessionOwner,
-  state: ReadLog,
-  head: Head | undefined
-) {
-  // Appends run in the order of their calls.
-  const turn = yield* Semaphore.make(1)
-  const commit = yield* Semaphore.make(1)
-  const writer: Writer = {
-    ...source,
-    owner,
-    commit,
-    state,
-    head: openHead(head),
-    isClosed: false
-  }
-  yield* Effect.addFinalizer(() =>
-    Effect.suspend(() => {
-      writer.isClosed = true
-      return commit.withPermit(Effect.void)
-    })
-  )
-  return {
-    id: source.id,
-    append: Effect.fn("SessionLog.append")((event: SessionEvent) => append(writer, event), turn.withPermit),
-    checkWritable: source.backing.checkWritable?.(source.id),
-    blobs: source.blobs,
-    whole: Effect.suspend(() => readWhole(writer)).pipe(
-      Effect.map(({ session }) => session),
-      Effect.withSpan("SessionLog.whole")
-    )
-  }
-})
+const openLog = (source: Source, owner: SessionOwner, state: ReadLog, head: Head | undefined) =>
+  Effect.map(openWriter(sinkOf(source, owner, head), state), (log) => ({
+    ...log,
+    checkWritable: source.backing.checkWritable?.(source.id)
+  }))
 
 // The store.
 
@@ -251,7 +195,7 @@ const createSession = Effect.fnUntraced(function* (backing: Backing, events: Rea
   const { encoded, state } = yield* encodeAll(source.blobs, events)
   const head = headAfter(events)
   const owner = yield* backing.create(id, headText(head), encoded)
-  return yield* openWriter(source, owner, { ...state, good: encoded.length, torn: 0 }, head)
+  return yield* openLog(source, owner, { ...state, good: encoded.length, torn: 0 }, head)
 })
 
 const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, takeOver: boolean) {
@@ -259,7 +203,7 @@ const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, t
   const owner = yield* backing.own(id, takeOver)
   const state = yield* readLog(source)
   const [row] = yield* backing.list(id)
-  const log = yield* openWriter(source, owner, state, row === undefined ? undefined : headFrom(row.head))
+  const log = yield* openLog(source, owner, state, row === undefined ? undefined : headFrom(row.head))
   return { session: state.session, complete: state.complete, torn: 0, log }
 })
 

@@ -24,6 +24,8 @@ import {
 } from "../../services/session/SessionStore.ts"
 import { BlobFolder } from "../../services/session/TempStore.ts"
 import * as TranscriptExport from "../../services/transcripts/TranscriptExport.ts"
+import { openSink } from "./FileLogSink.ts"
+import { openWriter } from "./LogWriter.ts"
 import {
   type Catalogue,
   type FileStamp,
@@ -48,7 +50,6 @@ import {
 } from "./SessionFolder.ts"
 import { lockNewId, lockSession, sessionHolder, sweepAbandoned } from "./SessionLock.ts"
 import { readEvents, readLog } from "./SessionLogReader.ts"
-import { openWriter } from "./SessionLogWriter.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
 
 // Summarises sessions for a list: from the catalogue when it is current, else from the first bytes of the log.
@@ -177,16 +178,15 @@ const createSession = Effect.fnUntraced(function* (folder: SessionFolder, starte
   const lines = new LogLines()
   const size = Bytes.encode(line).length
   lines.add(started, 0, size)
-  const state = { session: applyEvent(emptySession, started), lines, complete: true }
+  const state = { session: applyEvent(emptySession, started), lines, complete: true, good: size, torn: 0 }
   return yield* publishFile(folder, line, (temporary) =>
     // A deleted session may have left its title, and a new one has none.
-    fs
-      .remove(titleFile(folder, id), { force: true })
-      .pipe(
-        Effect.andThen(fs.rename(temporary, file)),
-        Effect.andThen(syncFolder(folder)),
-        Effect.andThen(openWriter(folder, id, blobs, size, state))
-      )
+    fs.remove(titleFile(folder, id), { force: true }).pipe(
+      Effect.andThen(fs.rename(temporary, file)),
+      Effect.andThen(syncFolder(folder)),
+      Effect.andThen(openSink(folder, id, blobs)),
+      Effect.flatMap((sink) => openWriter(sink, state))
+    )
   ).pipe(Effect.onError(() => discard(folder, file)))
 })
 
@@ -201,7 +201,8 @@ const openSession = Effect.fnUntraced(function* (folder: SessionFolder, id: stri
     Effect.flatMap(fs.open(file, { flag: "r+" }), (handle) => Effect.andThen(handle.truncate(good), handle.sync))
   )
   if (torn > 0) yield* Effect.uninterruptible(cut)
-  return { session, complete, torn, log: yield* openWriter(folder, id, blobs, good, log) } satisfies OpenSession
+  const sink = yield* openSink(folder, id, blobs)
+  return { session, complete, torn, log: yield* openWriter(sink, log) } satisfies OpenSession
 })
 
 const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: ReadonlyArray<SessionEvent>) {

@@ -14,8 +14,10 @@ export const spillParts = Effect.fnUntraced(function* (
   blobs: TempStore["Service"],
   event: SessionEvent
 ): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
+  const parts = spillableParts(event, minSpillBytes)
+  if (parts.length === 0) return new Map()
   const spilled = yield* Effect.forEach(
-    spillableParts(event, minSpillBytes),
+    parts,
     Effect.fnUntraced(function* ({
       form,
       key,

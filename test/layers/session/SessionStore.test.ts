@@ -202,17 +202,6 @@ describe("FileSessionStore", () => {
       }
     )
 
-    it.effect("appends side by side are in the log in their order, with fewer syncs than lines", function* () {
-      const { folder, open } = yield* written
-      const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-      const store = over(folder, faulty.layer)
-      const more = Array.from({ length: 40 }, (_, n) => appended(n + 3, textPart(`turn ${n}`)))
-      yield* append(more, 8).pipe(Effect.provide(store))
-      assert.deepStrictEqual((yield* open).session, sessionOf([...events, ...more]))
-      const syncs = (yield* faulty.calls).filter(({ name }) => name === "File.sync")
-      assert.isBelow(syncs.length, 20)
-    })
-
     it.effect("does not write to a log that another process changed, replaced or removed", function* () {
       const fs = yield* FileSystem.FileSystem
       const { file, store } = yield* written
