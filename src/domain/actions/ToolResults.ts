@@ -17,9 +17,15 @@ export const answerTexts = (part: Part | undefined): ReadonlyArray<string> => {
   )
 }
 
-/** Returns the whole response of a tool as text. */
+/** Gemini CLI of mid-2026 writes these around what a shell, a server or a page gave. */
+const untrusted = { opens: "<untrusted_context>\n", closes: "</untrusted_context>" }
+
+/** Returns the whole response of a tool as text, without marks around it. */
 export const answerText = (part: Part | undefined): string => {
-  return part === undefined ? "" : responseText(part)
+  const text = part === undefined ? "" : responseText(part)
+  if (!text.startsWith(untrusted.opens)) return text
+  const whole = text.trimEnd()
+  return whole.slice(untrusted.opens.length, whole.endsWith(untrusted.closes) ? -untrusted.closes.length : undefined)
 }
 
 /**
