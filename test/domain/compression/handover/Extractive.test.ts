@@ -186,6 +186,20 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     assert.isBelow(whole.split("open item number").length, 40)
   })
 
+  it("a constraint has a line of its own only where its message does not show it", () => {
+    const filler = "This is how the report is laid out today. ".repeat(200)
+    const request = `Never touch src/legacy. ${filler}Always run the linter. ${filler}Do not push.`
+    const { snapshot } = extract([user(text(request)), user(text("Go on."))], { budget: 600 })
+    const [shown, constraints] = (["overall_goal", "active_constraints"] as const).map((name) =>
+      snapshot[name].map((item) => item.text).join("\n")
+    )
+    for (const words of ["Never touch src/legacy.", "Do not push."]) {
+      assert.include(shown, words)
+      assert.notInclude(constraints, words)
+    }
+    assert.include(constraints, "Always run the linter.")
+  })
+
   it("the same conversation gives the same text", () => {
     assert.strictEqual(extract(session(40)).text, extract(session(40)).text)
   })
