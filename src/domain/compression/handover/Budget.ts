@@ -126,11 +126,17 @@ export interface Material {
   readonly short: (text: string) => string
 }
 
-/** Returns a function that shows paths below a folder relative to it. */
+/** Returns a function that shows paths below a folder relative to it, and commands without the step into it. */
 export const shortener = (folder = ""): ((text: string) => string) => {
   const root = folder.replace(/\/+$/, "")
+  const steps = [root, `"${root}"`, `'${root}'`].map((place) => `cd ${place} && `)
   return (text) =>
-    root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
+    root.length < 3
+      ? text
+      : steps
+          .reduce((shorter, step) => shorter.replaceAll(step, ""), text)
+          .replaceAll(`${root}/`, "")
+          .replaceAll(root, ".")
 }
 
 const costs = new WeakMap<SnapshotItem, number>()
