@@ -129,14 +129,13 @@ export interface Material {
 /** Returns a function that shows paths below a folder relative to it, and commands without the step into it. */
 export const shortener = (folder = ""): ((text: string) => string) => {
   const root = folder.replace(/\/+$/, "")
-  const steps = [root, `"${root}"`, `'${root}'`].map((place) => `cd ${place} && `)
   return (text) =>
     root.length < 3
       ? text
-      : steps
-          .reduce((shorter, step) => shorter.replaceAll(step, ""), text)
+      : text
           .replaceAll(`${root}/`, "")
           .replaceAll(root, ".")
+          .replace(/\bcd (["']?)\.\1 && /g, "")
 }
 
 const costs = new WeakMap<SnapshotItem, number>()
