@@ -266,8 +266,8 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
-  const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>
-    statement(`settled ${entry}`, `the user ${how} (${entry}): ${short(what)}`)
+  const settled = newestFirst(evidence.settled).map(({ asked, entry, reply }) =>
+    statement(`settled ${entry}`, `the user said ${shortLine(reply, 120)} (${entry}) to: ${short(asked)}`)
   )
   const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
     statement(
