@@ -200,6 +200,14 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     assert.include(constraints, "Always run the linter.")
   })
 
+  it("a message that was sent again with more words stands once", () => {
+    const first = "Please add the missing transitions to the table of the plan."
+    const { snapshot } = extract([user(text(first)), user(text(`${first} And name the states.`)), user(text("Go on."))])
+    const shown = snapshot.overall_goal.map((item) => item.text).join("\n")
+    assert.lengthOf(shown.split(first), 2)
+    assert.include(shown, "And name the states.")
+  })
+
   it("the same conversation gives the same text", () => {
     assert.strictEqual(extract(session(40)).text, extract(session(40)).text)
   })
