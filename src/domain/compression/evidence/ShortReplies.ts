@@ -59,12 +59,8 @@ const optionIn = (text: string, name: string): string | undefined => {
 /** Code, tables and rules between the sentences of a text. */
 const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
 
-/** A shorter question says nothing without what it points at. */
-const minOwnChars = 46
-
-/** A question about what stands before it. */
-const pointing =
-  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next|go ahead)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
+/** A shorter question says little without what stands before it. */
+const minOwnChars = 60
 
 /** Returns the question with which a text ends, and what it points at. */
 const questionIn = (text: string): string | undefined => {
@@ -78,13 +74,10 @@ const questionIn = (text: string): string | undefined => {
       .exec(last)?.[1]
       ?.trim()
   if (question === undefined) return undefined
-  if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
-  const isPointing = pointing.test(question)
-  if (!isPointing && question.length >= minOwnChars) return question
+  if (question.length >= minOwnChars) return question
   const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
   // What a colon announced was code or a table.
   const before = said.endsWith(":") ? "" : said
-  if (before === "" && isPointing && question.length < minOwnChars) return undefined
   const room = Math.max(0, maxAskedChars - question.length - 1)
   return before === ""
     ? question
