@@ -81,10 +81,11 @@ const withoutReleased = (evidence: Evidence, released: ReadonlySet<string>): Evi
 /** A shorter message may begin another one by chance. */
 const minResentChars = 40
 
-/** Returns the messages without those that the user sent again with more words at their end. */
+/** Returns the messages without those that the user sent again with more words at their end. The first one has its place. */
 const withoutResent = (messages: ReadonlyArray<Span>): ReadonlyArray<Span> =>
   messages.filter(
-    ({ text }, index) => text.length < minResentChars || messages[index + 1]?.text.startsWith(text) !== true
+    ({ text }, index) =>
+      index === 0 || text.length < minResentChars || messages[index + 1]?.text.startsWith(text) !== true
   )
 
 /** Returns what a snapshot of this evidence is written from. */

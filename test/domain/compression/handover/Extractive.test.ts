@@ -202,7 +202,8 @@ describe("any conversation gives a snapshot within its budget that reads back", 
 
   it("a message that was sent again with more words stands once", () => {
     const first = "Please add the missing transitions to the table of the plan."
-    const { snapshot } = extract([user(text(first)), user(text(`${first} And name the states.`)), user(text("Go on."))])
+    const again = `${first} And name the states.`
+    const { snapshot } = extract(["Begin.", first, again, "Go on."].map((words) => user(text(words))))
     const shown = snapshot.overall_goal.map((item) => item.text).join("\n")
     assert.lengthOf(shown.split(first), 2)
     assert.include(shown, "And name the states.")
