@@ -33,11 +33,18 @@ const completedIn = (text: string): ReadonlyArray<string> => {
   )
 }
 
+/** What Codex of 2026 writes before the answer of an agent. */
+const answering = /^Message Type: FINAL_ANSWER\n(?:[A-Z][\w ]{0,40}: [^\n]*\n){0,8}Payload:\n/
+
 /** Returns the reports in a message of a program: Claude Code's, a review in Codex, and Codex's of an agent. */
-export const notifiedReports = (text: string): ReadonlyArray<string> =>
-  /<(?:(?:task|agent)-notification|user_action)>/.test(text)
-    ? ["result", "results"].flatMap((tag) => textsBetween(text, tag))
-    : textsBetween(text, "subagent_notification").flatMap(completedIn)
+export const notifiedReports = (text: string): ReadonlyArray<string> => {
+  if (/<(?:(?:task|agent)-notification|user_action)>/.test(text))
+    return ["result", "results"].flatMap((tag) => textsBetween(text, tag))
+  const head = answering.exec(text)?.[0]
+  return head === undefined
+    ? textsBetween(text, "subagent_notification").flatMap(completedIn)
+    : [text.slice(head.length).trim()]
+}
 
 /** Returns the reports in the result of a call. */
 export const reportsIn = ({ functionCall: call }: Part, answer: Part): ReadonlyArray<string> => {

@@ -17,17 +17,23 @@ export const answerTexts = (part: Part | undefined): ReadonlyArray<string> => {
   )
 }
 
-/** Returns the whole response of a tool as text. */
+/** Gemini CLI of mid-2026 writes these around what a shell, a server or a page gave. */
+const untrusted = { opens: "<untrusted_context>\n", closes: "</untrusted_context>" }
+
+/** Returns the whole response of a tool as text, without marks around it. */
 export const answerText = (part: Part | undefined): string => {
-  return part === undefined ? "" : responseText(part)
+  const text = part === undefined ? "" : responseText(part)
+  if (!text.startsWith(untrusted.opens)) return text
+  const whole = text.trimEnd()
+  return whole.slice(untrusted.opens.length, whole.endsWith(untrusted.closes) ? -untrusted.closes.length : undefined)
 }
 
 /**
- * What Claude Code answers for a call that it did not make, or broke off, because one beside it failed or the answer was begun anew:
- * the sentence does not say which.
+ * What Claude Code answers for a call that it did not make, or broke off: one beside it failed, the answer was begun anew (the sentence does
+ * not say which), or the turn ended, which the user may have done or not, whatever the sentence says.
  */
 const unmade =
-  /^(?:<tool_use_error>)?(?:Cancelled: parallel tool call [^]{1,400} errored|Sibling tool call errored|Streaming fallback - tool execution discarded)(?:<\/tool_use_error>)?\s*$/
+  /^(?:(?:<tool_use_error>)?(?:Cancelled: parallel tool call [^]{1,400} errored|Sibling tool call errored|Streaming fallback - tool execution discarded)(?:<\/tool_use_error>)?\s*$|The user doesn't want to take this action right now\.|\[Request interrupted by user(?: for tool use)?\]\s*$)/
 
 /** Whether a call was not made to its end. */
 export const wasNotMade = (answer: Part | undefined): boolean =>

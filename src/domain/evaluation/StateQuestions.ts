@@ -256,7 +256,11 @@ export class WorkState {
     this.refusals.delete(subject)
     for (const kind of checks) this.lastChecks.set(kind, subject)
     const ok = succeeded(command, exit, output)
-    if (ok === undefined) return
+    if (ok === undefined) {
+      // Whatever an earlier run said, nobody knows now.
+      this.exits.delete(subject)
+      return
+    }
     // Behind a pipe, a code of 0 is the code of the last program only.
     note(this.exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
     if (checks.includes("tests")) note(this.tests, "tests", ok ? "passed" : "failed", entry)

@@ -24,11 +24,13 @@ export interface ReadContext {
 export const plain = (text: string, folders: ReadonlyArray<string> = []): string => {
   let short = text
   for (const folder of folders) {
-    if (folder.length > 1) {
-      short = short.replaceAll(`cd ${folder} && `, "").replaceAll(`${folder}/`, "").replaceAll(folder, ".")
-    }
+    if (folder.length > 1) short = short.replaceAll(`${folder}/`, "").replaceAll(folder, ".")
   }
-  return short.replace(/[`*]/g, "").replace(/\s+/g, " ").trim()
+  return short
+    .replace(/\bcd (["']?)\.\1 && /g, "")
+    .replace(/[`*]/g, "")
+    .replace(/\s+/g, " ")
+    .trim()
 }
 
 const maxDepth = 6

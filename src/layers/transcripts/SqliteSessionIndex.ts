@@ -37,7 +37,7 @@ import { sqlite } from "../platform/NodeSqlite.ts"
  */
 
 /** The version of the tables and their content. */
-const version = 14
+const version = 15
 
 const tables = `
   create table if not exists file (

@@ -107,6 +107,11 @@ describe("exit codes", () => {
     ["Gemini CLI of early 2026", ok(labelled("x", "0", "0")), 0],
     ["Gemini CLI, newer and all well", ok("Output: x\nProcess Group PGID: 7"), 0],
     ["Gemini CLI, newer", ok("Output: x\nExit Code: 2\nProcess Group PGID: 7"), 2],
+    [
+      "Gemini CLI of mid-2026, between marks",
+      ok("<untrusted_context>\nOutput: x\nExit Code: 2\nProcess Group PGID: 7\n</untrusted_context>"),
+      2
+    ],
     ["Gemini CLI, ended by a signal", ok(labelled("x", "(none)", "SIGTERM")), undefined],
     ["Gemini CLI, of an output that speaks of exit codes", ok(labelled("it said\nExit Code: 1\nbut", "0")), 0],
     [

@@ -55,6 +55,12 @@ describe("what another agent reports", () => {
 
   it.each<readonly [what: string, text: string, reports: ReadonlyArray<string>]>([
     [
+      "Codex of 2026",
+      "Message Type: FINAL_ANSWER\nTask name: /root/a\nSender: /root/a\nPayload:\nTwice.\nIn a.ts.",
+      ["Twice.\nIn a.ts."]
+    ],
+    ["Codex of 2026 of a task", "Message Type: NEW_TASK\nTask name: /root/a\nPayload:\nLook.", []],
+    [
       "Claude Code",
       "<task-notification>\n<task-id>a1</task-id>\n<status>completed</status>\n<result>Twice.</result>\n</task-notification>",
       ["Twice."]

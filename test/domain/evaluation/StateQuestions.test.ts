@@ -53,6 +53,12 @@ describe("the questions", () => {
       [...ran("npm run build", 2), ...ran("cd /work && npm run build", 0)],
       ["npm run build: 0 < 2"]
     ],
+    [
+      "do not ask for the result of a command whose last output does not tell",
+      "exit code",
+      [...ran("npm run build", 2), ...ran("npm run build | tail -3", 0, "bye")],
+      []
+    ],
     ["do not ask for the result of a look", "exit code", [...ran("git status", 0), ...ran("ls", 0)], []],
     [
       "ask whether the last test run passed",

@@ -34,7 +34,6 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
-import { accepts, type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
   type CommandHistory,
@@ -70,6 +69,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
+import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
@@ -132,8 +132,8 @@ class Gathering {
   readonly constraints: Array<Span> = []
   /** Sentences in which the agent states a decision and its reason. */
   readonly decisions: Array<QuotedText> = []
-  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
-  readonly settled: Array<Settled & { readonly entry: EntryId }> = []
+  /** What the agent had asked where the user answered with a short reply. `entry`: the reply. */
+  readonly settled: Array<{ readonly entry: EntryId; readonly reply: string; readonly asked: string }> = []
   /** Summaries that are not in snapshot format, verbatim. */
   readonly summaries: Array<QuotedText> = []
   /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
@@ -429,7 +429,7 @@ const answeredWords = (entries: ReadonlyArray<Entry>, index: number): QuotedText
   return undefined
 }
 
-/** Gathers what the user settled with a message that answers the agent's last words. */
+/** Gathers what the user answered with a message to the agent's last words. */
 const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
@@ -437,8 +437,8 @@ const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: n
   if (words === undefined) return
   const plan = proposedPlanIn(words.text)
   for (const { text } of requestSpans(entry)) {
-    const found = settledBy(text, words.text)
-    if (found !== undefined) state.settled.push({ ...found, entry: entry.id })
+    const asked = askedBefore(text, words.text)
+    if (asked !== undefined) state.settled.push({ entry: entry.id, reply: text, asked })
     if (plan !== undefined && accepts(text)) addPlan(state, { ...words, text: plan })
   }
 }

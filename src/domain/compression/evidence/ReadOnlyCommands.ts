@@ -1,5 +1,5 @@
 import { asksAboutItself, isHarmlessDryRun, taskWords } from "../../actions/ProgramTask.ts"
-import { readers, type RunProgram, runPrograms } from "./Commands.ts"
+import { programsOf, readers, type RunProgram, runPrograms } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -113,9 +113,19 @@ const reads = ({ program, words }: RunProgram): boolean => {
 /** An assignment of what a command prints is that command. */
 const assigned = /(^|[\s;&(])\w+=\$\(/g
 
+const programsIn = (command: string): ReadonlyArray<RunProgram> =>
+  runPrograms(command.replace(assigned, "$1").replace(/\$\(/g, ";"))
+
 /** Whether a command only reads: all of its programs do. */
-export const isLook = (command: string): boolean =>
-  runPrograms(command.replace(assigned, "$1").replace(/\$\(/g, ";")).every(reads)
+export const isLook = (command: string): boolean => programsIn(command).every(reads)
+
+/** Whether a program only prepares: what it did stands in the files, or in a commit. */
+const prepares = ({ program, words }: RunProgram): boolean =>
+  program === "chmod" || (program === "git" && /^(?:add|fetch)$/.test(taskWords(program, words)[0] ?? ""))
+
+/** Whether a command leaves more than changed files, which are listed, and what a commit says. */
+export const leavesMore = (command: string): boolean =>
+  programsOf(command).length > 0 && !programsIn(command).every((one) => reads(one) || prepares(one))
 
 /** What only chooses which lines of an output are shown. */
 const viewForm =

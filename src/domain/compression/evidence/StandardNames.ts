@@ -16,7 +16,7 @@ const standardMethod =
 
 /** Languages, services and files that most projects have, what their tools are called with, and the labels that agents put on results. */
 const common =
-  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|utf-8|application\/json|exit_code|P(?:GID|IDs)|user_note|duration_(?:ms|seconds)|require_escalated|sandbox_permissions|prefix_rule|task_(?:id|result)|total_tokens|tool_uses|tool_use_error|timed_out|CreateProcess|toolu_\w+)$/
+  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|utf-8|application\/json|exit_code|P(?:GID|IDs)|user_note|duration_(?:ms|seconds)|require_escalated|sandbox_permissions|prefix_rule|task_(?:id|result)|total_tokens|tool_uses|tool_use_error|untrusted_context|timed_out|CreateProcess|toolu_\w+)$/
 
 /** Whether every program has this name. */
 export const isStandardName = (name: string): boolean =>

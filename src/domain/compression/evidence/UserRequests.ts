@@ -77,8 +77,13 @@ export const callsAnswered =
   }
 
 /** Words that constrain in any sentence. */
-const limiting =
-  /\b(?:must(?:n't)?|never|don'?t|do not|shall(?: not)?|should(?:n'?t)?|make sure|ensure|prefer|have to|has to|not allowed|forbidden|no longer|at (?:most|least)|nicht|niemals|immer|muss|nur|jamais|toujours|doit|nunca|siempre|debe)\b|必须|不要|不得|禁止|只能|务必|必ず|してはいけない|絶対/i
+const limiting = new RegExp(
+  String.raw`\b(?:must(?:n't)?|never|don'?t|do not|shall(?: not)?|should(?:n'?t)?|make sure|ensure|prefer|have to|has to|not allowed|forbidden|no longer|at (?:most|least)` +
+    "|nicht|niemals|immer|muss|nur|d[au]rf(?:st|en)?|jamais|toujours|doit|uniquement|interdit|nunca|siempre|debes?|sempre|deve[ms]?|jangan|harus|wajib|dilarang" +
+    String.raw`)\b|(?<![\p{L}])(?:n[ãa]o (?:use|usar|mexa|mexer|altere|mude|apague|remova|crie|fa[çc]a|toque|pode)|no (?:uses|usar|toques|cambies|borres|hagas|modifiques)|нельзя|никогда|всегда|обязательно|только|не (?:надо|нужно|трогай|меняй|используй|удаляй|делай))(?![\p{L}])` +
+    "|必须|不要|不得|禁止|只能|务必|请勿|切勿|不可以|必ず|てはいけない|ないこと|ないで(?:ください|下さい|くれ)|てはなりません|なければな|厳禁|絶対|반드시|절대|금지|하지 ?마|지 ?말",
+  "iu"
+)
 /** Words that constrain, and describe as well: "it always returns 0". */
 const limitingOrTelling = /\b(?:always|only|without|avoid|instead of|keep|required?)\b/i
 /** Whom a sentence addresses, or what it begins with, when it is no description. */

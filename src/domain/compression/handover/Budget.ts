@@ -126,11 +126,16 @@ export interface Material {
   readonly short: (text: string) => string
 }
 
-/** Returns a function that shows paths below a folder relative to it. */
+/** Returns a function that shows paths below a folder relative to it, and commands without the step into it. */
 export const shortener = (folder = ""): ((text: string) => string) => {
   const root = folder.replace(/\/+$/, "")
   return (text) =>
-    root.length < 3 ? text : text.replaceAll(`cd ${root} && `, "").replaceAll(`${root}/`, "").replaceAll(root, ".")
+    root.length < 3
+      ? text
+      : text
+          .replaceAll(`${root}/`, "")
+          .replaceAll(root, ".")
+          .replace(/\bcd (["']?)\.\1 && /g, "")
 }
 
 const costs = new WeakMap<SnapshotItem, number>()

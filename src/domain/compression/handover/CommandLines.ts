@@ -2,8 +2,8 @@ import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
-import { checksOf, isMilestone, programsOf } from "../evidence/Commands.ts"
-import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
+import { checksOf, isMilestone } from "../evidence/Commands.ts"
+import { isLook, leavesMore, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { newestFirst, ofEntry } from "./Budget.ts"
 
@@ -64,10 +64,6 @@ const headings = {
   some: "commands, latest first; they succeeded if no result stands beside:",
   all: "commands, latest first:"
 }
-
-/** Whether a command leaves more than changed files, which are listed, and what a commit says. */
-export const leavesMore = (command: string): boolean =>
-  programsOf(command).some((program) => !/^(?:git (?:add|fetch)|chmod)$/.test(program))
 
 /** Tokens of a line's indent and end. */
 const lineTokens = 2

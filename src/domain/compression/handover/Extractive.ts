@@ -2,7 +2,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { AuditResult } from "../Compression.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
-import { constraintsIn } from "../evidence/UserRequests.ts"
+import { constraintsIn, type Span } from "../evidence/UserRequests.ts"
 import {
   emptySnapshot,
   renderSnapshot,
@@ -78,6 +78,16 @@ const withoutReleased = (evidence: Evidence, released: ReadonlySet<string>): Evi
   }
 }
 
+/** A shorter message may begin another one by chance. */
+const minResentChars = 40
+
+/** Returns the messages without those that the user sent again with more words at their end. The first one has its place. */
+const withoutResent = (messages: ReadonlyArray<Span>): ReadonlyArray<Span> =>
+  messages.filter(
+    ({ text }, index) =>
+      index === 0 || text.length < minResentChars || messages[index + 1]?.text.startsWith(text) !== true
+  )
+
 /** Returns what a snapshot of this evidence is written from. */
 function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Material> {
   const { goes, kept } = focusSides(options.focus ?? "")
@@ -86,7 +96,7 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
   const focus = focusWords(kept)
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
   const names = (yield* rankedNames(evidence, isWanted, options.cwd)).filter((name) => !released.has(name))
-  const messages = options.messages ?? evidence.requests
+  const messages = withoutResent(options.messages ?? evidence.requests)
   // A message that was shown whole before may be clipped now, so its constraints are looked for again.
   const constraints = options.messages?.flatMap(constraintsIn) ?? evidence.constraints
   return {

@@ -64,12 +64,18 @@ export function* rankedNames(
   cwd?: string | undefined
 ): SlicedWork<ReadonlyArray<string>> {
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
+  // A name ends at a blank: of a folder with one, names have the rest alone.
+  const rest = cwd === undefined || !/\s/.test(cwd) ? undefined : /\S*$/.exec(cwd)?.[0]
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
     yield
     const name =
-      kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
+      kind === "symbol"
+        ? (ownName(whole) ?? whole)
+        : kind === "path"
+          ? plainPath(relativePath(relativePath(whole, cwd), rest))
+          : whole
     // Handles and section tags come from earlier snapshots and are no names.
-    if (isHandle(name) || isSectionName(name) || name === cwd) continue
+    if (isHandle(name) || isSectionName(name) || name === cwd || name === rest) continue
     // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue

@@ -88,7 +88,7 @@ const pinnedItems = ({ options }: Material): Writer => {
 }
 
 /** Writes the user's pins, then those constraints that the messages above do not show, newest first. */
-const constraintItems = (material: Material): ((share: Shares, clipped: ReadonlySet<Span>) => Array<SnapshotItem>) => {
+const constraintItems = (material: Material): ((share: Shares, shown: ShownMessages) => Array<SnapshotItem>) => {
   const all = focused(material.focus, newestFirst(material.constraints))
   const made = new Map<Span, SnapshotItem>()
   const itemOf = (span: Span): SnapshotItem => {
@@ -98,9 +98,13 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
   const pinned = pinnedItems(material)
   const carried = carriedTo(material.evidence, "active_constraints")
-  return (share, clipped) => {
+  return (share, { clipped, items }) => {
     const hidden = new Set([...clipped].map(({ entry, part }) => `${entry}:${part}`))
-    const distinct = all.filter(({ entry, part }) => hidden.has(`${entry}:${part}`))
+    const shown = items.flatMap(({ text }) => userWordsIn(text))
+    const distinct = all.filter(
+      ({ entry, part, text }) =>
+        hidden.has(`${entry}:${part}`) && !shown.some((words) => words.entry === entry && words.text.includes(text))
+    )
     const constraints = [...pinned(share), ...within(distinct.map(itemOf), share("constraints"))]
     constraints.push(...within(carried(constraints), share("constraints")))
     return constraints
@@ -262,8 +266,8 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
-  const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>
-    statement(`settled ${entry}`, `the user ${how} (${entry}): ${short(what)}`)
+  const settled = newestFirst(evidence.settled).map(({ asked, entry, reply }) =>
+    statement(`settled ${entry}`, `the user said ${shortLine(reply, 120)} (${entry}) to: ${short(asked)}`)
   )
   const reports = newestFirst(evidence.reports).map(({ entry, handle, text }) =>
     statement(
@@ -308,10 +312,10 @@ export const sectionWriter = (material: Material): ((scale: number) => Snapshot)
   const knowledge = knowledgeItems(material)
   return (scale) => {
     const share = sharesAt(material.options.budget, scale)
-    const { clipped, items } = goal(share)
+    const shown = goal(share)
     return {
-      overall_goal: items,
-      active_constraints: constraints(share, clipped),
+      overall_goal: shown.items,
+      active_constraints: constraints(share, shown),
       task_state: task(share),
       recent_actions: actions(share),
       artifact_trail: artifacts(share),

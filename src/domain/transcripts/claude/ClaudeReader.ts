@@ -6,6 +6,7 @@ import { isProblem, type Problem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
+import { type CopiesState, isCopied } from "./Copies.ts"
 import {
   type Line,
   type Moment,
@@ -466,11 +467,13 @@ export const claudeReader = (isLenient = false): LineReader => {
   const skipped = new Skipped(ignoredKinds)
   const queue = new Queue()
   const shown = new Map<string, string>()
+  const copies: CopiesState = {}
   let cwd: string | undefined
   let version: string | undefined
   const read = (record: Json, text: string, number: number): Problem | undefined => {
     const decoded = decodeClaude(record)
     const { sentAs } = decoded
+    const isCopy = isCopied(copies, decoded)
     const uuid = sentAs !== undefined && !tree.lines.has(sentAs) ? sentAs : (decoded.uuid ?? `line ${number}`)
     if (tree.lines.has(uuid)) {
       skipped.add("repeated line")
@@ -491,8 +494,10 @@ export const claudeReader = (isLenient = false): LineReader => {
       if (decoded.uuid === undefined) return undefined
     }
     const isOwed = readMarks(record).owed === true
-    const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
-    if (isProblem(message)) return message
+    const whole = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
+    if (isProblem(whole)) return whole
+    // What a copy cost was paid in the session that it comes from.
+    const message = isCopy && whole !== undefined ? { ...whole, usage: undefined } : whole
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
     const isRead = isOwed || message !== undefined || boundary !== undefined || decoded._tag === "Replaced"

@@ -219,6 +219,8 @@ export const decodeClaude = (record: Json) => {
     /** The subagent. */
     agent: textAt(record, "agentId"),
     at: timeAt(record),
+    /** Whether it names the record of another session of which it is a copy. */
+    isForked: isJson(record.forkedFrom),
     session: textAt(record, "sessionId"),
     folder: textAt(record, "cwd"),
     version: textAt(record, "version")

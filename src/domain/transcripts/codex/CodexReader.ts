@@ -21,6 +21,7 @@ import { type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
+import { type CopiesState, endsCopies } from "./Copies.ts"
 import { continuesMessage, type ItemMessage, messageOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
 import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
@@ -77,9 +78,11 @@ class Rollout {
   private readonly known = new Map<OpenAnswer, string>()
   private totals: string | undefined
   private tokens: number | undefined
+  private readonly copies: CopiesState = {}
 
   record(record: Json, text: string, line: number): Problem | undefined {
     const decoded = decodeCodex(record)
+    if (endsCopies(this.copies, decoded)) this.forgetCounts()
     switch (decoded._tag) {
       case "Session":
         return this.meta(decoded, record)
@@ -206,6 +209,15 @@ class Rollout {
     // The counts end a response: later text of the model belongs to another one.
     if (this.open === this.answered) this.open = undefined
     return true
+  }
+
+  /** Forgets the counts of answers that a fork repeats: they were paid in the session that it comes from. */
+  private forgetCounts(): void {
+    for (const one of this.steps) {
+      if (one._tag === "Compaction" || one.turn.usage === undefined) continue
+      one.turn.usage = undefined
+      this.skipped.add("event_msg: token_count")
+    }
   }
 
   /** Removes the user's last turns, each with everything after it. */

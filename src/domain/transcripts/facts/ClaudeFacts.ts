@@ -1,4 +1,5 @@
 import type { Json } from "../../text/JsonObject.ts"
+import { isCopied } from "../claude/Copies.ts"
 import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import { passOver } from "../JsonRecord.ts"
@@ -132,7 +133,10 @@ const scan = (state: ScanState, record: ClaudeRecord, marks: Marks): void => {
     noteValue(state, "version", record.version, "version")
     noteValue(state, "cwd", folder, "folder")
   }
+  const known = state.requests.length
   scanBody(state, record, thread, marks)
+  // Those were paid in the session that it comes from.
+  if (isCopied(state.last, record)) for (const request of state.requests.slice(known)) request.isCopied = true
   if (record.uuid !== undefined && thread === undefined) state.last.uuid = record.uuid
 }
 

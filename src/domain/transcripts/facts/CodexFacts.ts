@@ -1,4 +1,5 @@
 import type { Json } from "../../text/JsonObject.ts"
+import { endsCopies } from "../codex/Copies.ts"
 import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
 import { passOver } from "../JsonRecord.ts"
 import { readMarks } from "../RecordMarks.ts"
@@ -16,51 +17,8 @@ import {
 /** The facts of a session of Codex. */
 
 const scanCodexSession = (state: ScanState, record: Extract<CodexRecord, { readonly _tag: "Session" }>): void => {
-  const { facts, last } = state
-  // A fork repeats the records of the session that it comes from, and those of that session's own origin.
-  if (facts.session !== record.id) last.family = record.forkedFrom ?? record.id
-  describe(state, { ...record, parent: facts.parent ?? record.parent })
+  describe(state, { ...record, parent: state.facts.parent ?? record.parent })
   noteValue(state, "instructions", record.instructions, "instructions")
-}
-
-/**
- * Pauses that end the copies where no turn tells when it began: copies are written at once. No model answers within the shorter one, which
- * decides where nothing names an origin.
- */
-const pauseMillis = { named: 1_000, unnamed: 200 }
-
-/** The beginning of 2020: Codex is younger. */
-const earliest = Date.UTC(2020, 0)
-
-/** Returns the time in an id of version 7, in milliseconds since 1970. */
-const timeIn = (id = ""): number | undefined => {
-  const time = /^[\da-f]{8}-[\da-f]{4}-7/i.test(id) ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : 0
-  return time < earliest ? undefined : time
-}
-
-/**
- * Notes where the records end that a fork repeats before its own (Codex before 0.149): those requests were paid in the session that it
- * comes from. Copies have the time of the fork or their own, which is earlier, and their turns began before it. The first own
- * record is the session's, once more, a turn of its own, or comes after a pause.
- */
-const noteCopies = ({ facts, last, requests }: ScanState, record: CodexRecord): void => {
-  const { at } = record
-  if (last.copies === "ended" || at === undefined) return
-  if (last.began === undefined) {
-    if (record._tag !== "Session") return
-    // The file can be younger than the first turn.
-    last.began = String(Math.min(at, timeIn(record.id) ?? at))
-    last.latest = String(at)
-    return
-  }
-  const turn = record._tag === "Turn" ? timeIn(record.turn) : undefined
-  const isOwnSession = record._tag === "Session" && record.id === facts.session
-  const pause = last.family === facts.session ? pauseMillis.unnamed : pauseMillis.named
-  const hasPaused = last.copies === undefined && at - Number(last.latest) >= pause
-  if (turn !== undefined) last.copies = turn < Number(last.began) ? "of turns" : "ended"
-  else if (isOwnSession || hasPaused) last.copies = "ended"
-  last.latest = String(Math.max(Number(last.latest), at))
-  if (last.copies === "ended") for (const request of requests) request.isCopied = true
 }
 
 /** Notes what a record of Codex says of its session. */
@@ -68,7 +26,8 @@ export const scanCodex = (state: ScanState, json: Json): void => {
   const record = decodeCodex(json)
   const { facts, last } = state
   noteTime(state, record.at)
-  noteCopies(state, record)
+  // Those requests were paid in the session that it comes from.
+  if (endsCopies(last, record)) for (const request of state.requests) request.isCopied = true
   switch (record._tag) {
     case "Session":
       return scanCodexSession(state, record)

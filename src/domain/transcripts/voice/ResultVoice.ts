@@ -31,8 +31,7 @@ export const refusers: Readonly<Record<Refuser, string>> = { user: "the user", r
 const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
   // Claude Code: asked by the main agent, and by a subagent.
   {
-    opens:
-      /^(?:The user doesn't want to (?:proceed with this tool use|take this action right now)|Permission for this tool use was denied)\./,
+    opens: /^(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\./,
     said: /^[^\n]*\b[Tt]he user said:\n/,
     ends: /\n\nNote: The user's next message may contain a correction or preference\b/
   },
@@ -42,9 +41,18 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     opens:
       /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/
   },
-  // A classifier decides in auto mode.
+  // A classifier decides in auto mode, or did not answer; a hook decides; nobody is there to be asked.
   { opens: /^Permission for this action (?:was|has been) denied\b/ },
+  {
+    opens:
+      /^(?:The server-side auto mode classifier gave no verdict|\S+ is temporarily unavailable\b[^\n]{0,80}, so auto mode cannot determine the safety of|Auto mode (?:could not evaluate this action|classifier transcript exceeded))\b/
+  },
+  { opens: /^(?:PreToolUse:\S+ hook error: |Hook PreToolUse:\S+ denied this tool\b)/ },
   { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
+  {
+    opens:
+      /^This (?:command requires approval\b|\w+ command contains multiple operations\. The following parts? requires? approval:)/
+  },
   // opencode
   {
     opens:
@@ -80,7 +88,7 @@ const maxPlainChars = 400
 
 /** Matches the sentences above that tell of a rule. A command that they quote may hold any word. */
 const byRule =
-  /^(?:(?:Error: )?The user has specifi|Permission to use |Permission for this action |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
+  /^(?:(?:Error: )?The user has specifi|Permission to use |Permission for this action |Claude requested |This |The server-side |Auto mode |\S+ is temporarily |(?:Hook )?PreToolUse:)|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
 
 const kindOf = (part: Part) => toolKind(part.functionResponse?.name ?? "")
 

@@ -345,7 +345,9 @@ describe("commands that make a commit", () => {
 it.each([
   "<tool_use_error>Cancelled: parallel tool call Bash(npm run lint) errored</tool_use_error>",
   "<tool_use_error>Sibling tool call errored</tool_use_error>",
-  "Streaming fallback - tool execution discarded"
+  "Streaming fallback - tool execution discarded",
+  "The user doesn't want to take this action right now. STOP what you are doing and wait for the user to tell you how to proceed.",
+  "[Request interrupted by user for tool use]"
 ])("a call that was not made to its end changes nothing, but may have run: %s", (error) => {
   const { checks, commands, failures, lastCall } = evidenceOf(
     failed("npm run build", "no module"),

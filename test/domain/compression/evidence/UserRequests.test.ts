@@ -85,6 +85,16 @@ describe("the constraints in a request", () => {
     ["Always return a number.", ["Always return a number."]],
     ["You must do all of this:\nfirst this", []],
     ["It said\n```\nyou must not\n```\nError: must be set\nerror: you must log in", []],
-    ["  at must (a.ts:1)\nError: value must be set", []]
+    ["  at must (a.ts:1)\nError: value must be set", []],
+    [
+      "非公開コードは使用しないこと。契約を再発明しないでください。直してください。",
+      ["非公開コードは使用しないこと。", "契約を再発明しないでください。"]
+    ],
+    ["não use sudo. instale com o brew", ["não use sudo."]],
+    ["No toques la base de datos. Sigue.", ["No toques la base de datos."]],
+    ["Jangan ubah tabel pos. Lanjutkan.", ["Jangan ubah tabel pos."]],
+    ["Не меняй API. Продолжай.", ["Не меняй API."]],
+    ["테스트를 반드시 통과시켜. 계속해.", ["테스트를 반드시 통과시켜."]],
+    ["Die alte Tabelle darf bleiben. Mach weiter.", ["Die alte Tabelle darf bleiben."]]
   ])("%s", (request, expected) => assert.deepStrictEqual(constraints(request), expected))
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { listedLine, listing, sharesAt, within } from "../../../../src/domain/compression/handover/Budget.ts"
+import { listedLine, listing, sharesAt, within, shortener } from "../../../../src/domain/compression/handover/Budget.ts"
 import { type SnapshotItem, statement } from "../../../../src/domain/compression/Snapshot.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 
@@ -45,6 +45,12 @@ it("of items, all that fit are taken in order, to the last token", () => {
   assert.deepStrictEqual(within(items, total - 1), items.slice(0, 2))
   assert.deepStrictEqual(within(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
 })
+
+it.each([
+  ["/w/app", "cd /w/app && npm test /w/app/a.ts"],
+  ["/w/my app", 'cd "/w/my app" && npm test /w/my app/a.ts'],
+  ["/w/my app", "cd '/w/my app' && npm test /w/my app/a.ts"]
+])("in %s, %s is short", (folder, command) => assert.strictEqual(shortener(folder)(command), "npm test a.ts"))
 
 describe("shares", () => {
   it("grow with the scale, and the least ones stay down to the full scale", () => {

@@ -56,7 +56,13 @@ describe("the list of commands", () => {
 
   it("leaves out what only changed files, staged them or fetched, unless it failed", () => {
     const each = "for file in src/*.ts; do sed -i 's/a/b/' $file; done"
-    const list = listed(["cp a b"], [each, 0], ["git add -A && chmod +x run", 0], ["git fetch", 0], ["cp a b", 1])
+    const list = listed(
+      ["cp a b"],
+      [each, 0],
+      ["git add -A && chmod +x run", 0],
+      ["git fetch && git log -3", 0],
+      ["cp a b", 1]
+    )
     assert.deepStrictEqual(lines(list), ["cp a b → exit 1 (e4 h_aaaaaaaaaa)"])
   })
 

@@ -186,6 +186,29 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     assert.isBelow(whole.split("open item number").length, 40)
   })
 
+  it("a constraint has a line of its own only where its message does not show it", () => {
+    const filler = "This is how the report is laid out today. ".repeat(200)
+    const request = `Never touch src/legacy. ${filler}Always run the linter. ${filler}Do not push.`
+    const { snapshot } = extract([user(text(request)), user(text("Go on."))], { budget: 600 })
+    const [shown, constraints] = (["overall_goal", "active_constraints"] as const).map((name) =>
+      snapshot[name].map((item) => item.text).join("\n")
+    )
+    for (const words of ["Never touch src/legacy.", "Do not push."]) {
+      assert.include(shown, words)
+      assert.notInclude(constraints, words)
+    }
+    assert.include(constraints, "Always run the linter.")
+  })
+
+  it("a message that was sent again with more words stands once", () => {
+    const first = "Please add the missing transitions to the table of the plan."
+    const again = `${first} And name the states.`
+    const { snapshot } = extract(["Begin.", first, again, "Go on."].map((words) => user(text(words))))
+    const shown = snapshot.overall_goal.map((item) => item.text).join("\n")
+    assert.lengthOf(shown.split(first), 2)
+    assert.include(shown, "And name the states.")
+  })
+
   it("the same conversation gives the same text", () => {
     assert.strictEqual(extract(session(40)).text, extract(session(40)).text)
   })

@@ -24,6 +24,14 @@ describe("the rank of names", () => {
     assert.isBelow(names.indexOf("parseInput"), names.indexOf("readInput"))
   })
 
+  it("has names below a working directory with a blank in its name", () => {
+    const cwd = "/Volumes/Old Disk/app"
+    const shown = ran("bash", { command: `cat "${cwd}/src/input.ts"` }, `${cwd}/src/input.ts\n${cwd}: ok`)
+    const names = Work.runSync(rankedNames(Work.runSync(gatherEvidence(entriesOf(shown), { cwd })), () => false, cwd))
+    assert.include(names, "src/input.ts")
+    assert.isEmpty(names.filter((name) => name.startsWith("Disk/")))
+  })
+
   it("leaves out handles, and the tags of a snapshot", () => {
     const names = ranked(
       ...ran("recall", { handle: "h_37gig3b5yq" }, "key_knowledge h_onprvn5ivd parseInput readInput")

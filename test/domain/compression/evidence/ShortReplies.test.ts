@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { accepts, settledBy } from "../../../../src/domain/compression/evidence/Agreements.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { accepts, askedBefore } from "../../../../src/domain/compression/evidence/ShortReplies.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { corpus } from "../../../support/corpus.ts"
@@ -8,10 +8,10 @@ import { entriesOf } from "../../../support/entries.ts"
 
 const proposal = "Should I delete the old migration files and write the schema from scratch?"
 
-describe("what the user settled with a short reply", () => {
-  const replies = corpus<readonly [reply: string, before: string, how?: string, what?: string]>("short-replies")
-  it.each(replies.map((row) => [row[0], row] as const))("%s", (_, [reply, before, how, what]) => {
-    assert.deepStrictEqual<unknown>(settledBy(reply, before), how === undefined ? undefined : { how, what })
+describe("what the user answered with a short reply", () => {
+  const replies = corpus<readonly [reply: string, before: string, asked?: string]>("short-replies")
+  it.each(replies.map((row) => [row[0], row] as const))("%s", (_, [reply, before, asked]) => {
+    assert.strictEqual(askedBefore(reply, before), asked)
   })
 })
 
@@ -34,14 +34,14 @@ it.each([
   ["No, keep it simple.", false]
 ])("a plan as it is, by a reply: %s", (reply, isAccepted) => assert.strictEqual(accepts(reply), isAccepted))
 
-describe("a reply settles what the agent asked last", () => {
+describe("a reply answers what the agent asked last", () => {
   const asked = model(text(proposal))
   const yes = user(text("yes"))
   const works = [model(call("read_file", { path: "a.ts" }, "c1")), user(response("read_file", { output: "" }, "c1"))]
   it.each([
     ["at once", [asked, yes], 1],
     ["not where the agent went on to work", [asked, ...works, yes], 0],
-    ["not where the user said more since", [asked, user(text("Look at the schema too.")), yes], 0],
+    ["not where the user said more since", [asked, user(text("Look at the schema too. ".repeat(6))), yes], 0],
     ["not what it only thought", [model({ text: proposal, thought: true }), yes], 0]
   ])("%s", (_, contents, count) => {
     const entries = entriesOf([user(text("Tidy up the schema.")), ...contents])

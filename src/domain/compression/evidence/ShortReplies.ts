@@ -1,0 +1,124 @@
+/** What a short reply of the user answers: its words alone ("yes", "option 2") say nothing to somebody who does not see the question. */
+
+/** A number answers such a question, and names no option. */
+const asksAmount =
+  /\b(?:how (?:many|much|long|often)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
+
+/** Longer replies say themselves what they are about. */
+const maxReply = { words: 12, chars: 120 }
+/** How much of the agent's text before a reply is searched. */
+const maxSearchedChars = 6_000
+const maxAskedChars = 240
+
+const name = String.raw`(?:\d{1,2}|[A-Da-d])`
+const separator = String.raw`\s*(?:,?\s*(?:and|und|et)\s|[,&+、\uff0c和と])\s*#?`
+const names = String.raw`#?(${name}(?:${separator}${name})*)`
+const separators = new RegExp(`(?:${separator})`, "iu")
+/** The name of an option in a sentence, where the sentence does not go on to say something else of it. */
+const choice = new RegExp(
+  String.raw`(?:(?<![\p{L}])(?:op(?:ti|ci)[oó]n(?:en|es|s)?|opzione|opção|вариант|choices?|variant[es]?|approach(?:es)?|solutions?|alternatives?|numbers?|nummer|items?|go with|with|do|tackle|fix|take|nimm)\s*|#)${names}(?=\s*(?:[.,،;:!)…–—\n]|$)|\s+(?:please|bitte|first|then|now|sounds|looks|is (?:good|best|fine|better)|makes sense))`,
+  "iu"
+)
+const bareChoice = new RegExp(
+  String.raw`^[^\p{L}\p{N}]*(?:option\s*|选|選|第)?${names}(?:番目?|号)?(?:\s+(?:please|bitte))?[^\p{L}\p{N}]*$`,
+  "iu"
+)
+const ordinals = ["first", "second", "third", "fourth"]
+const ordinal = new RegExp(`\\b(?:the )?(${ordinals.join("|")}) (?:one|option|approach|choice|variant)\\b`, "gi")
+
+/** Returns a reply with "the second one" as "option 2". */
+const numbered = (reply: string): string =>
+  reply.replace(ordinal, (_, word: string) => `option ${ordinals.indexOf(word.toLowerCase()) + 1}`)
+
+const lineOf = (text: string): string =>
+  text
+    .replace(/\*\*|`{3}\w*|^\s*(?:#+|[-*>])\s+/gm, "")
+    .replace(/\s+/g, " ")
+    .trim()
+
+const clipped = (text: string): string =>
+  text.length <= maxAskedChars ? text : `${text.slice(0, maxAskedChars).replace(/\s+\S*$/, "")}…`
+
+const optionStart = /^\s*(?:[-*] +|#+ +|\*\*)*(?:option|approach|choice|variant|solution)? ?#?(?:\d{1,2}|[A-D])[.):*]/i
+
+/** Returns the line of a text that names an option, with what follows a mere heading. */
+const optionIn = (text: string, name: string): string | undefined => {
+  const form = new RegExp(
+    `^[ \\t]*(?:[-*] +)?(?:#+ +)?(?:\\*\\*)?(?:(?:option|approach|choice|variant|solution|task|issue|step)s? *)?#?${name}(?:\\*\\*)?(?:[.):]|\\*\\*| [-–—(])`,
+    "gim"
+  )
+  const found = [...text.matchAll(form)].at(-1)
+  if (found === undefined) return undefined
+  const [first = "", next = ""] = text.slice(found.index).split("\n")
+  const line = lineOf(first)
+  return line.length >= 60 || next.trim() === "" || optionStart.test(next)
+    ? line
+    : `${line.replace(/:$/, "")}: ${lineOf(next)}`
+}
+
+/** Code, tables and rules between the sentences of a text. */
+const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
+
+/** A shorter question says little without what stands before it. */
+const minOwnChars = 60
+
+/** Returns the question with which a text ends, and what it points at. */
+const questionIn = (text: string): string | undefined => {
+  const paragraphs = text
+    .replace(insertions, "\n")
+    .split(/\n\s*\n/)
+    .filter((each) => lineOf(each) !== "")
+  const last = lineOf(paragraphs.at(-1) ?? "")
+  const question =
+    /(?:^|[.!?؟:)] |[。\uff01\uff1a])([^.!?؟。\uff01\uff1f]*(?:\.\S[^.!?؟。\uff01\uff1f]*)*[?؟\uff1f])[^?؟\uff1f]{0,120}$/
+      .exec(last)?.[1]
+      ?.trim()
+  if (question === undefined) return undefined
+  if (question.length >= minOwnChars) return question
+  const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
+  // What a colon announced was code or a table.
+  const before = said.endsWith(":") ? "" : said
+  const room = Math.max(0, maxAskedChars - question.length - 1)
+  return before === ""
+    ? question
+    : `${before.length > room ? `…${before.slice(-room).replace(/^\S*\s/, "")}` : before} ${question}`
+}
+
+/** Whether a reply is longer than one that only answers, or asks back. */
+const saysMore = (words: string): boolean =>
+  words.length > maxReply.chars ||
+  words.split(/\s+/, maxReply.words + 1).length > maxReply.words ||
+  /[?\uff1f؟]/.test(words)
+
+/**
+ * Returns what a reply answers, in the agent's words: the options that it names, else the question. `before`: what the agent said last.
+ * Undefined where nothing was asked, or the reply says more than an answer.
+ */
+export const askedBefore = (reply: string, before: string): string | undefined => {
+  const words = numbered(reply.trim())
+  if (words === "" || before === "" || saysMore(words)) return undefined
+  const text = before.slice(-maxSearchedChars)
+  const named = (bareChoice.exec(words) ?? choice.exec(words))?.[1]?.split(separators) ?? []
+  const options = named.flatMap((each) => optionIn(text, each) ?? [])
+  const question = questionIn(text)
+  const isChoice = options.length > 0 && options.length === named.length && !asksAmount.test(text)
+  const asked = isChoice ? options.join(" · ") : question
+  return asked === undefined ? undefined : clipped(asked)
+}
+
+const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|perfect|thanks?)`
+const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|y|go|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|ja|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|oui|ouais|d'accord|bien sûr|vas-y|sí|si|vale|claro|adelante|sì|va bene|certo|sim|да|давай|хорошо|конечно|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق|👍\p{EMod}?|✅|(?:implement|execute|carry out|start|begin|proceed|continue)(?: with)?(?: (?:it|that|this|(?:the|this) plan))?)`
+const courtesy = String.raw`(?:please|thanks|thank you|bitte|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well|(?:the|this) plan|that|(?:looks|sounds|is) (?:good|great|right|fine|perfect)(?: to me)?)`
+const wordEnd = String.raw`(?![\p{L}\p{N}_'’-])`
+const assent = new RegExp(String.raw`(?<![\p{L}\p{N}])${yes}${wordEnd}`, "iu")
+/** Words that agree with a plan as it is: what else a reply says may change the plan. */
+const agreeing = new RegExp(String.raw`(?<![\p{L}\p{N}])(?:${yes}|${courtesy}|${interjections})${wordEnd}`, "giu")
+/** The words of Codex's menu. */
+const menuWords = /^[^\p{L}\p{N}]*(?:implement the plan|实现此方案)[^\p{L}\p{N}]*$/iu
+
+/** Whether a reply lets the agent carry out the plan that it proposed, and says nothing else. */
+export const accepts = (reply: string): boolean => {
+  const words = reply.trim()
+  if (menuWords.test(words)) return true
+  return !saysMore(words) && assent.test(words) && !/[\p{L}\p{N}]/u.test(words.replace(agreeing, ""))
+}
