@@ -7,8 +7,8 @@ import { checksOf } from "../../../src/domain/compression/evidence/Commands.ts"
 import { type Evidence, gatherEvidence, type LastCall } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { isLook } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
-import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
 import { leavesMore } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
+import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
