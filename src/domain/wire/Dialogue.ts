@@ -7,7 +7,8 @@ import {
   isThought,
   outputText,
   type Part,
-  type Role
+  type Role,
+  withoutSignatures
 } from "../content/Content.ts"
 import { mediaText, responseContent } from "../content/MediaBlocks.ts"
 import type { Json } from "../text/JsonObject.ts"
@@ -212,6 +213,21 @@ const modelTurn = (parts: ReadonlyArray<Part>, target: Target, ids: CallIds) => 
   }
   return { turn, open }
 }
+
+/** Contents whose calls are words: results without a call are words as well. */
+export const toldCalls = (contents: ReadonlyArray<Content>): ReadonlyArray<Content> =>
+  contents.map((content) =>
+    content.parts.some(isCall)
+      ? {
+          ...content,
+          parts: withoutSignatures(content).parts.map((part) =>
+            isCall(part)
+              ? { text: `\n[call of ${part.functionCall.name}] ${JSON.stringify(part.functionCall.args ?? {})}\n` }
+              : part
+          )
+        }
+      : content
+  )
 
 /** Messages of one role in a row, as one. */
 const runsOf = (

@@ -6,7 +6,7 @@ import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunks, modelOf } from "./AnswerChunks.ts"
+import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
@@ -38,8 +38,17 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
-    chunks(provider, events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      anthropicAnswerReader({ tools, target: targetOf(request) })
+    learning(
+      provider.learned,
+      request,
+      (own) => requestBody(own, tools),
+      // The API requires a length.
+      (body) =>
+        chunks(
+          provider,
+          events(carrying(provider, request), "v1/messages", { max_tokens: request.maxOutputTokens, ...body }),
+          () => anthropicAnswerReader({ tools, target: targetOf(request) })
+        )
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 

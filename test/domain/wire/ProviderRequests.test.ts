@@ -8,8 +8,8 @@ import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
 import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
+import { formOf, learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/LearnedForm.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
-import { learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/OpenAiRequest.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { codecs, type DialectCodec, signatureOf as signed } from "../../support/GatewayDialects.ts"
@@ -702,7 +702,10 @@ describe("requests", () => {
     const learned = learnedFrom(nothingLearned, detail, body)
     assert.deepStrictEqual(learned && Object.fromEntries(learned.parameters), parameters)
     if (learned === undefined) return
-    assert.deepStrictEqual(Object.fromEntries(learned.values), values)
+    assert.deepStrictEqual(
+      [...learned.values],
+      Object.entries(values).map(([name, value]) => `${name} ${value}`)
+    )
     const next = withLearned(body, learned)
     for (const name of Object.keys({ ...parameters, ...values })) {
       assert.notProperty(next, name)
@@ -710,6 +713,44 @@ describe("requests", () => {
       if (name in values) assert.propertyVal(withLearned({ [name]: 7 }, learned), name, 7)
     }
     assert.isUndefined(learnedFrom(learned, detail, next))
+  })
+
+  it("each refused value of a parameter is left out", () => {
+    const learned = ["low", "high"].reduce((known, effort) => {
+      const detail = `'reasoning_effort' does not support '${effort}' with this model.`
+      return learnedFrom(known, detail, { reasoning_effort: effort }) ?? known
+    }, nothingLearned)
+    const sent = ["low", "medium", "high"].map((effort) => withLearned({ reasoning_effort: effort }, learned))
+    assert.deepStrictEqual(sent, [{}, { reasoning_effort: "medium" }, {}])
+  })
+
+  it.each([
+    [
+      "LiteLLM",
+      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified."
+    ],
+    ["Bedrock", "The toolConfig field must be defined when using toolUse and toolResult content blocks."],
+    ["Anthropic", "Requests which include `tool_use` or `tool_result` blocks must define tools"]
+  ])("calls are words for a server that takes none without tools: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, { messages: [] }) ?? assert.fail("nothing is learned")
+    assert.isUndefined(learnedFrom(learned, detail, { messages: [] }))
+    assert.isUndefined(learnedFrom(nothingLearned, detail, { messages: [], tools: [] }))
+    const contents = [
+      user(text("q")),
+      model(text("I look."), { ...call("look", { a: 1 }, "c"), thoughtSignature: "s" }),
+      user(response("look", { output: "seen" }, "c"))
+    ]
+    const told = formOf({ model: models.chat, server, contents, tools: [] }, learned)
+    assert.deepStrictEqual(chat(told.contents)["messages"], [
+      { role: "user", content: "q" },
+      { role: "assistant", content: 'I look.\n[call of look] {"a":1}\n' },
+      { role: "user", content: "[result of look] seen" }
+    ])
+    for (const bodyOf of [anthropic, responses]) {
+      assert.notMatch(JSON.stringify(bodyOf(told.contents)), /tool_use|tool_result|function_call/)
+    }
+    const withTools = { ...told, contents, tools: [{ name: "look", parameters: {} }] }
+    assert.strictEqual(formOf(withTools, learned), withTools)
   })
 
   it.each([

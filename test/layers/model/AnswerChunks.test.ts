@@ -4,6 +4,7 @@ import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { endMark } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { chunkOf, chunks } from "../../../src/layers/model/AnswerChunks.ts"
 import { keyOf, type Provider } from "../../../src/layers/model/Provider.ts"
@@ -26,7 +27,8 @@ const provider: Provider = {
   timeouts: { chunk: "1 second", countTokens: "1 second" },
   headers: () => ({}),
   needsKey: true,
-  send: () => Effect.die("nothing is sent")
+  send: () => Effect.die("nothing is sent"),
+  learned: new Map()
 }
 
 describe("a server that repeats the key", () => {
@@ -55,6 +57,23 @@ describe("a server that repeats the key", () => {
     }
   })
 })
+
+it.effect.each<readonly [what: string, reader: (reading: Reading) => AnswerReader, events: ReadonlyArray<unknown>]>([
+  ["nothing", chatAnswerReader, []],
+  ["nothing but the mark of its end", chatAnswerReader, [endMark]],
+  ["nothing but counts", chatAnswerReader, [{ choices: [], usage: { prompt_tokens: 9, completion_tokens: 0 } }]],
+  ["nothing, for the Messages API", anthropicAnswerReader, [{ type: "ping" }]],
+  ["nothing, for the Responses API", responsesAnswerReader, [{ type: "response.created" }]],
+  ["nothing, for the Gemini API", geminiAnswerReader, []]
+])("a server that answers with %s may have no model loaded, or one with a short context", ([, reader, events]) =>
+  Effect.gen(function* () {
+    const reading = { tools: toolNames([]), target: { dialect: "chat", server: "api", model: "m" } } as const
+    const answer = chunks(provider, Stream.fromIterable(events), () => reader(reading))
+    const { message, reason } = yield* Effect.flip(collect(answer))
+    assert.strictEqual(reason._tag, "InvalidResponseError")
+    assert.include(message, "its server sent nothing; check that it has loaded the model, with a context length")
+  })
+)
 
 describe("a failure within an answer", () => {
   it.each([

@@ -449,6 +449,33 @@ it.live(
   }
 )
 
+for (const dialect of [anthropic, chat, responses]) {
+  it.live(
+    `a history with calls is told in words where its server wants tools with them: ${dialect.name}`,
+    function* () {
+      const { model, server } = yield* against(dialect, ({ body }) =>
+        /"tool_use"|"tool_calls"|"function_call"/.test(JSON.stringify(body))
+          ? Server.json(
+              dialect.error("invalid_request_error", "Requests which include `tool_use` blocks must define tools"),
+              400
+            )
+          : dialect.answer([{ text: "done" }])
+      )
+      const contents = [
+        user(text("hello")),
+        { role: "model" as const, parts: [call("look.up", {}, "c1")] },
+        user(response("look.up", { output: "seen" }, "c1"))
+      ]
+      for (const _ of [1, 2]) {
+        const { content } = yield* model.generate({ model: dialect.model, contents })
+        assert.deepStrictEqual(content.parts, [text("done")])
+      }
+      assert.lengthOf(server.requests, 3)
+      assert.include(JSON.stringify(server.requests[2]?.body), "[result of look.up] seen")
+    }
+  )
+}
+
 it.live("a parameter that a server refuses is left out, or has the name that it wants, from then on", function* () {
   const refused: Readonly<Record<string, string>> = {
     top_p: "Unrecognized request argument supplied: top_p",

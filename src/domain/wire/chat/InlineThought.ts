@@ -22,7 +22,7 @@ export class InlineThought {
   private place: "beginning" | "thought" | "behind" | "text" = "beginning"
   /** What may belong to a mark: it is read when more has arrived. */
   private held = ""
-  /** The thought so far. */
+  /** The thought so far. Only its closing mark says that it is one. */
   private thought = ""
 
   /** Takes all that follows for text: the server separates thoughts. A thought that has begun ends as it would. */
@@ -44,10 +44,13 @@ export class InlineThought {
       case "thought": {
         const end = text.indexOf(closing)
         const known = end < 0 ? text.length - openEnd(text) : end
-        if (end < 0) this.held = text.slice(known)
-        else this.place = "behind"
         this.thought += text.slice(0, known)
-        return [...partsOf(text.slice(0, known), true), ...(end < 0 ? [] : this.push(text.slice(end + closing.length)))]
+        if (end < 0) {
+          this.held = text.slice(known)
+          return []
+        }
+        this.place = "behind"
+        return [...partsOf(this.thought, true), ...this.push(text.slice(end + closing.length))]
       }
       case "behind":
         // The blank lines behind a thought belong to it.
@@ -61,7 +64,8 @@ export class InlineThought {
   /** Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. */
   end(isWhole: boolean): ReadonlyArray<Part> {
     if (this.place !== "thought") return partsOf(this.held, false)
-    return isWhole ? partsOf((this.thought + this.held).trimStart(), false) : partsOf(this.held, true)
+    const rest = this.thought + this.held
+    return partsOf(isWhole ? rest.trimStart() : rest, !isWhole)
   }
 }
 

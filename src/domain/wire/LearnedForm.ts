@@ -1,0 +1,91 @@
+import { type Json } from "../text/JsonObject.ts"
+import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
+
+/** What servers turn out to refuse in requests of any dialect, and requests without it. */
+
+/** What a server was found to refuse in requests to a model. They go out without it from then on. */
+export interface LearnedForm {
+  /** Whether messages with calls need reasoning: DeepSeek's and Kimi's servers refuse those of other models. */
+  readonly needsReasoning: boolean
+  /** Whether calls need tools that are declared: LiteLLM, Bedrock and earlier versions of Anthropic's API refuse those of a request without any. */
+  readonly needsTools: boolean
+  /** Parameters that are left out, or have another name. */
+  readonly parameters: ReadonlyMap<string, string | undefined>
+  /** Parameters that are left out with one value, each with that value as JSON. With others they are sent. */
+  readonly values: ReadonlySet<string>
+}
+
+/** That of a server which refused nothing. */
+export const nothingLearned: LearnedForm = {
+  needsReasoning: false,
+  needsTools: false,
+  parameters: new Map(),
+  values: new Set()
+}
+
+const valued = (name: string, value: unknown): string => `${name} ${JSON.stringify(value)}`
+
+/**
+ * Parameters without which a request is still answered, with what its server does by itself; the limits of an answer are called otherwise by some
+ * servers. A forced call is none of them: an answer without it is another one.
+ */
+const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning"]
+const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
+
+const needsReasoning = /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i
+const needsTools = /without `tools=`|toolConfig field must be defined|blocks must define tools/i
+
+/** Whether a text refuses the value of a parameter, not the parameter. */
+const refusesValue = (name: string, text: string): boolean =>
+  new RegExp(
+    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|must be less than or equal|only .{0,12} is allowed)`,
+    "i"
+  ).test(text)
+
+/** Whether a text refuses a parameter. It stands right beside the words that refuse it: elsewhere it may be quoted. */
+const refusesName = (name: string, text: string): boolean =>
+  new RegExp(
+    [
+      `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}\\W{0,4}${name}\\b`,
+      `(?<![\\w.])${name}\\b\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|unsupported|extra (?:inputs|fields))`,
+      `extra_forbidden\\W+loc\\W+body\\W+${name}\\b`
+    ].join("|"),
+    "i"
+  ).test(text)
+
+/** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
+export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {
+  if (!known.needsReasoning && needsReasoning.test(detail)) return { ...known, needsReasoning: true }
+  if (!("tools" in body) && !known.needsTools && needsTools.test(detail)) return { ...known, needsTools: true }
+  // Behind this key, vLLM quotes the request.
+  const [text = ""] = detail.split(/['"]input['"]:/)
+  const sent = [...optionalParameters, ...limits].filter((name) => name in body)
+  const refused = sent.find((name) => refusesValue(name, text))
+  if (refused !== undefined) return { ...known, values: new Set([...known.values, valued(refused, body[refused])]) }
+  const name = sent.find((each) => refusesName(each, text))
+  if (name === undefined) return undefined
+  // A name that was given instead of another one is refused, too: then none is known.
+  const [first] = [...known.parameters].find(([, given]) => given === name) ?? []
+  const instead = limits.includes(name)
+    ? limits.find((each) => each !== name && new RegExp(`\\b${each}\\b`).test(text))
+    : undefined
+  return {
+    ...known,
+    parameters: new Map([...known.parameters, [first ?? name, first === undefined ? instead : undefined]])
+  }
+}
+
+/** A request whose calls are told in words, where its server takes them with tools alone and it has none. */
+export const formOf = <Request extends DialogueRequest>(request: Request, { needsTools }: LearnedForm): Request =>
+  needsTools && request.tools.length === 0 ? { ...request, contents: toldCalls(request.contents) } : request
+
+/** A body without the parameters and the values that its server refuses. */
+export const withLearned = (body: Json, { parameters, values }: LearnedForm): Json =>
+  parameters.size + values.size === 0
+    ? body
+    : Object.fromEntries(
+        Object.entries(body).flatMap(([key, value]) => {
+          const name = parameters.has(key) ? parameters.get(key) : key
+          return name === undefined || values.has(valued(name, value)) ? [] : [[name, value]]
+        })
+      )
