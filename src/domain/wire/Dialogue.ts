@@ -169,7 +169,9 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
           (call) => (id === undefined || call.own === undefined) && (name === undefined || call.name === name)
         )
       const { media, text } = responseContent(part)
-      if (call !== undefined) results.set(call, { id: call.id, text, isError: isErrorResponse(part), media })
+      // Bedrock and others refuse a result without anything.
+      const said = isBlank(text) && media.length === 0 ? noWords.result : text
+      if (call !== undefined) results.set(call, { id: call.id, text: said, isError: isErrorResponse(part), media })
       else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
     } else if (isMedia(part)) own.push(part)
     else if (!isThought(part) && !isBlank(textOf(part))) own.push({ text: textOf(part) })

@@ -1,14 +1,26 @@
-import { type Json } from "../text/JsonObject.ts"
+import type { Json } from "../text/JsonObject.ts"
 import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
+import { missingSignature } from "./ProviderFault.ts"
 
 /** What servers turn out to refuse in requests of any dialect, and requests without it. */
 
+/** What servers want with the calls of a history, and the words with which they refuse calls without it. */
+const needs = {
+  /** Reasoning, also with those of other models: DeepSeek and Kimi. */
+  reasoning:
+    /(?:reasoning_content|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
+  /** A signature, also of those of other models: Gemini behind Chat Completions. */
+  signature: missingSignature,
+  /** Tools that are declared: LiteLLM, Bedrock, and earlier versions of Anthropic's API. */
+  tools: /without `tools=`|toolConfig field must be defined|blocks must define tools/i
+}
+export type Need = keyof typeof needs
+const needNames: ReadonlyArray<Need> = ["reasoning", "signature", "tools"]
+
 /** What a server was found to refuse in requests to a model. They go out without it from then on. */
 export interface LearnedForm {
-  /** Whether messages with calls need reasoning: DeepSeek's and Kimi's servers refuse those of other models. */
-  readonly needsReasoning: boolean
-  /** Whether calls need tools that are declared: LiteLLM, Bedrock and earlier versions of Anthropic's API refuse those of a request without any. */
-  readonly needsTools: boolean
+  /** What calls need beside what they have. */
+  readonly needs: ReadonlySet<Need>
   /** Parameters that are left out, or have another name. */
   readonly parameters: ReadonlyMap<string, string | undefined>
   /** Parameters that are left out with one value, each with that value as JSON. With others they are sent. */
@@ -17,8 +29,7 @@ export interface LearnedForm {
 
 /** That of a server which refused nothing. */
 export const nothingLearned: LearnedForm = {
-  needsReasoning: false,
-  needsTools: false,
+  needs: new Set(),
   parameters: new Map(),
   values: new Set()
 }
@@ -32,13 +43,10 @@ const valued = (name: string, value: unknown): string => `${name} ${JSON.stringi
 const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning"]
 const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
-const needsReasoning = /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i
-const needsTools = /without `tools=`|toolConfig field must be defined|blocks must define tools/i
-
 /** Whether a text refuses the value of a parameter, not the parameter. */
 const refusesValue = (name: string, text: string): boolean =>
   new RegExp(
-    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|must be less than or equal|only .{0,12} is allowed)`,
+    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|(?:(?:input )?should|must) be less than or equal|may only be|only .{0,12} is allowed)`,
     "i"
   ).test(text)
 
@@ -47,7 +55,8 @@ const refusesName = (name: string, text: string): boolean =>
   new RegExp(
     [
       `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}\\W{0,4}${name}\\b`,
-      `(?<![\\w.])${name}\\b\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|unsupported|extra (?:inputs|fields))`,
+      `(?<![\\w.])${name}\\b\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|(?:no longer |un)supported|deprecated for|extra (?:inputs|fields))`,
+      `(?<![\\w.])${name}\\b\\W{0,3} ?cannot both be`,
       `extra_forbidden\\W+loc\\W+body\\W+${name}\\b`
     ].join("|"),
     "i"
@@ -55,8 +64,10 @@ const refusesName = (name: string, text: string): boolean =>
 
 /** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
 export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {
-  if (!known.needsReasoning && needsReasoning.test(detail)) return { ...known, needsReasoning: true }
-  if (!("tools" in body) && !known.needsTools && needsTools.test(detail)) return { ...known, needsTools: true }
+  const need = needNames.find((name) => !known.needs.has(name) && needs[name].test(detail))
+  if (need !== undefined && !(need === "tools" && "tools" in body)) {
+    return { ...known, needs: new Set([...known.needs, need]) }
+  }
   // Behind this key, vLLM quotes the request.
   const [text = ""] = detail.split(/['"]input['"]:/)
   const sent = [...optionalParameters, ...limits].filter((name) => name in body)
@@ -76,8 +87,8 @@ export const learnedFrom = (known: LearnedForm, detail: string, body: Json): Lea
 }
 
 /** A request whose calls are told in words, where its server takes them with tools alone and it has none. */
-export const formOf = <Request extends DialogueRequest>(request: Request, { needsTools }: LearnedForm): Request =>
-  needsTools && request.tools.length === 0 ? { ...request, contents: toldCalls(request.contents) } : request
+export const formOf = <Request extends DialogueRequest>(request: Request, { needs }: LearnedForm): Request =>
+  needs.has("tools") && request.tools.length === 0 ? { ...request, contents: toldCalls(request.contents) } : request
 
 /** A body without the parameters and the values that its server refuses. */
 export const withLearned = (body: Json, { parameters, values }: LearnedForm): Json =>

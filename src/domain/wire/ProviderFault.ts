@@ -247,6 +247,9 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
   ]
 ]
 
+/** How the Gemini API says that a call has no signature. Without others, it has none either. */
+export const missingSignature = /missing a .?thought_signature/i
+
 /** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
 const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
 /** The place of a tool's declaration in a request, with a field of it. Those of Gemini stand in a list of lists. Then its name, as OpenAI says it. */
@@ -277,9 +280,8 @@ export const refusedIn = (status: number, fault: ProviderFault): RefusedContent 
   const text = `${kind} ${message}`.toLowerCase()
   // Addresses of files that expired are refused with 403 or 404, and images by routers with 404.
   const isFailing = status >= 500 && !unableTo.test(text)
-  if (isPage || status < 400 || isFailing || [401, 402, 408, 429].includes(status) || otherParts.test(text)) {
-    return undefined
-  }
+  if (isPage || status < 400 || isFailing || [401, 402, 408, 429].includes(status)) return undefined
+  if (otherParts.test(text) || missingSignature.test(text)) return undefined
   return refusals.find(([, form]) => form.test(text))?.[0]
 }
 

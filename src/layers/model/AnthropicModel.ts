@@ -41,7 +41,7 @@ const stream = (provider: Provider, request: ModelRequest) =>
     learning(
       provider.learned,
       request,
-      (own) => requestBody(own, tools),
+      (own, { needs }) => requestBody(own, tools, needs),
       // The API requires a length.
       (body) =>
         chunks(

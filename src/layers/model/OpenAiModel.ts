@@ -39,8 +39,7 @@ const stream = (server: Server, request: ModelRequest) =>
     return learning(
       server.learned,
       request,
-      (own, { needsReasoning }) =>
-        isChat ? chatBody(own, tools, server.isOpenAi, needsReasoning) : responsesBody(own, tools),
+      (own, { needs }) => (isChat ? chatBody(own, tools, server.isOpenAi, needs) : responsesBody(own, tools)),
       (body) => chunks(server, events(server, path, body), makeReader)
     )
   }).pipe(Stream.unwrap, streamSpan("openai", request))

@@ -669,7 +669,11 @@ describe("requests", () => {
       { temperature: undefined },
       {}
     ],
+    ["`temperature` is deprecated for this model.", { temperature: undefined }, {}],
+    ["`temperature` and `top_p` cannot both be specified for this model.", { top_p: undefined }, {}],
     // A value alone.
+    ["temperature: Input should be less than or equal to 1", {}, { temperature: "0" }],
+    ["`temperature` may only be set to 1 when thinking is enabled", {}, { temperature: "0" }],
     ["`max_tokens` must be less than or equal to `8192`", {}, limited],
     ["max_tokens is too large: 9. This model supports at most 8 completion tokens", {}, limited],
     ["invalid temperature: only 1 is allowed for this model", {}, { temperature: "0" }],
@@ -722,6 +726,56 @@ describe("requests", () => {
     }, nothingLearned)
     const sent = ["low", "medium", "high"].map((effort) => withLearned({ reasoning_effort: effort }, learned))
     assert.deepStrictEqual(sent, [{}, { reasoning_effort: "medium" }, {}])
+  })
+
+  it("a call of another model has what its server refuses calls without", () => {
+    const unsigned = "Function call is missing a thought_signature in functionCall parts."
+    const unthought = "The `content[].thinking` in the thinking mode must be passed back to the API."
+    const known = [unsigned, unthought].reduce(
+      (known, detail) => learnedFrom(known, detail, {}) ?? assert.fail(detail),
+      nothingLearned
+    )
+    const signature = (dialect: "anthropic" | "chat", state: object) => ({
+      thoughtSignature: signatureOf(dialect, state)
+    })
+    const answered = (at: number) => user(response("look", "seen", `c${at}`), response("look", "seen", `d${at}`))
+    const contents = [
+      user(text("q")),
+      model(call("look", {}, "c1"), call("look", {}, "d1")),
+      answered(1),
+      model(
+        { text: "", ...signature("anthropic", thinking) },
+        {
+          ...call("look", {}, "c2"),
+          ...signature("chat", { extra_content: { google: { thought_signature: "own" } } })
+        },
+        call("look", {}, "d2")
+      ),
+      answered(2)
+    ]
+    const request = { server, contents, tools: [] }
+    const sent = JSON.stringify(chatBody({ ...request, model: models.chat }, names, false, known.needs))
+    assert.deepStrictEqual(
+      [...sent.matchAll(/"thought_signature":"(\w+)"\}\},"id":"(\w+)"/g)].map(([, name, id]) => [name, id]),
+      [
+        ["skip_thought_signature_validator", "c1"],
+        ["own", "c2"]
+      ]
+    )
+    assert.lengthOf(sent.match(/"reasoning_content":"\(no reasoning\)"/g) ?? [], 2)
+    const own = { ...request, model: models.anthropic, maxOutputTokens: 9 }
+    const messages = Messages(Anthropic.requestBody(own, names, known.needs)["messages"])
+    assert.deepStrictEqual(
+      [messages[1]?.content[0], messages[3]?.content[0]],
+      [{ type: "thinking", thinking: "(no reasoning)", signature: "" }, thinking]
+    )
+  })
+
+  it.each([{ output: "" }, " \n"])("a result without anything says so, as Bedrock refuses it: %j", (given) => {
+    const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
+    for (const body of [anthropic(contents), chat(contents), responses(contents)]) {
+      assert.include(JSON.stringify(body), '"(no result)"')
+    }
   })
 
   it.each([

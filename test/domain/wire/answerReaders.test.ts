@@ -442,6 +442,47 @@ describe("what servers send that keep to a dialect loosely", () => {
       [look]
     ],
     [
+      "line breaks and tabs in the strings of arguments",
+      chat,
+      [called({ index: 0, id: "c1", function: { name: "look", arguments: `{\n"path": "a\n\t\\"b\\""\n}` } }), ended],
+      [{ functionCall: { id: "c1", name: "look", args: { path: 'a\n\t"b"' } } }]
+    ],
+    [
+      "marks of the model's own format behind a name",
+      chat,
+      [called({ index: 0, id: "c1", function: { name: " look<|channel|>commentary", arguments: args } }), ended],
+      [look]
+    ],
+    [
+      "an empty error in each event",
+      chat,
+      [
+        { ...delta({ content: "It is so." }), error: { message: "", type: "", code: null } },
+        { ...ended, error: "" }
+      ],
+      [{ text: "It is so." }]
+    ],
+    [
+      "thinking without a signature",
+      anthropic,
+      [
+        ...block(0, { type: "thinking", thinking: "", signature: "" }, [{ type: "thinking_delta", thinking: "hm" }]),
+        ...block(1, { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }, []),
+        { type: "message_delta", delta: { stop_reason: "tool_use" } }
+      ],
+      [
+        { text: "hm", thought: true },
+        {
+          text: "",
+          thoughtSignature: carriedState(
+            { dialect: "anthropic", server: "api", model: "m" },
+            { type: "thinking", thinking: "hm", signature: "" }
+          )
+        },
+        look
+      ]
+    ],
+    [
       "two calls of one index without ids",
       chat,
       [

@@ -94,6 +94,11 @@ describe("a failure within an answer", () => {
   ] as const)("%s is a reason of its own", (kind, expected) => {
     assert.deepInclude({ ...reasonOfEvent({ kind, message: "so it is" }, provided) }, expected)
   })
+
+  it("names the address where LM Studio serves nothing else", () => {
+    const message = "Unexpected endpoint or method. (POST /chat/completions). Returning 200 anyway"
+    assert.include(reasonOfEvent({ kind: "", message }, provided).message, "check BASE_URL")
+  })
 })
 
 describe("an answer with the status of an error", () => {
@@ -178,7 +183,15 @@ describe("an answer with the status of an error", () => {
     ),
     [403, { message: "Key limit exceeded (total limit)." }, { _tag: "QuotaExhaustedError" }],
     [429, { exhaustedQuota: "PerDay" }, { _tag: "QuotaExhaustedError", detail: "PerDay" }],
-    [500, {}, { _tag: "InternalProviderError", status: 500 }],
+    [500, {}, { _tag: "InternalProviderError", status: 500, detail: "no" }],
+    [
+      500,
+      { message: "\n----\nin source: ...\nJinja Exception: System message must be at the beginning." },
+      {
+        _tag: "InternalProviderError",
+        detail: "---- in source: ... Jinja Exception: System message must be at the beginning."
+      }
+    ],
     [502, { isPage: true }, { _tag: "InternalProviderError", status: 502 }]
   ] as const)("%i %o is a reason of its own", (status, fault, expected) => {
     assert.deepInclude(
@@ -196,7 +209,10 @@ describe("an answer with the status of an error", () => {
     [{ "retry-after": "soon" }, {}, undefined],
     [{}, { retryMillis: 9_000 }, 9_000],
     [{}, { message: "Please try again in 1.2s." }, 1_200],
-    [{}, { message: "Please try again in 20ms." }, 20]
+    [{}, { message: "Please try again in 20ms." }, 20],
+    [{}, { message: "Please try again in 2m13.5s." }, 133_500],
+    [{}, { message: "Please try again in 1h2m3s." }, 3_723_000],
+    [{}, { message: "Please retry after 20 seconds." }, 20_000]
   ] as const)("says with %o %o when to try again", (headers: Readonly<Record<string, string>>, fault, millis) => {
     const delay = retryAfter((name) => headers[name])
     for (const status of [429, 503]) {

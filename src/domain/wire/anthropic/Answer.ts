@@ -141,11 +141,11 @@ export const answerForm: ReadableForm = {
     block["type"] === "tool_use"
       ? { id: textOrEmpty(block, "id"), name: textOrEmpty(block, "name"), args: "input" in block ? block["input"] : {} }
       : undefined,
-  // Signed thinking, and what the server compacted.
+  // Thinking, which servers but Anthropic's may leave unsigned and want back all the same, and what the server compacted.
   stateOf: (block) =>
     isCompaction(block) ||
     block["type"] === "redacted_thinking" ||
-    (block["type"] === "thinking" && textOrEmpty(block, "signature") !== "")
+    (block["type"] === "thinking" && textOrEmpty(block, "signature") + textOrEmpty(block, "thinking") !== "")
       ? block
       : undefined,
   finishReason: finishReasonOf,
