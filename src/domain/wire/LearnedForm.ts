@@ -1,25 +1,29 @@
 import type { Json } from "../text/JsonObject.ts"
 import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
 import { missingSignature } from "./ProviderFault.ts"
+import { instructionWith } from "./ResponseSchema.ts"
 
 /** What servers turn out to refuse in requests of any dialect, and requests without it. */
 
-/** What servers want with the calls of a history, and the words with which they refuse calls without it. */
+/** What servers want in the place of what they refuse, and their words for that. */
 const needs = {
-  /** Reasoning, also with those of other models: DeepSeek and Kimi. */
+  /** Reasoning, also with the calls of other models: DeepSeek and Kimi. */
   reasoning:
-    /(?:reasoning_content|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
-  /** A signature, also of those of other models: Gemini behind Chat Completions. */
+    /(?:reasoning_(?:content|text)|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
+  /** A signature, also of the calls of other models: Gemini behind Chat Completions. */
   signature: missingSignature,
-  /** Tools that are declared: LiteLLM, Bedrock, and earlier versions of Anthropic's API. */
-  tools: /without `tools=`|toolConfig field must be defined|blocks must define tools/i
+  /** Declared tools, where the history has calls: LiteLLM, Bedrock, and earlier versions of Anthropic's API. */
+  tools: /without `tools=`|toolConfig field must be defined|blocks must define tools/i,
+  /** The schema of the answer in words: DeepSeek, Groq, and servers of earlier versions of Anthropic's API. */
+  words:
+    /(?:response[_ ]format|output_config|json_schema)\b.{0,60}(?:unavailable|not (?:supported|available|permitted))|not support.{0,40}(?:response[_ ]format|json_schema)/i
 }
 export type Need = keyof typeof needs
-const needNames: ReadonlyArray<Need> = ["reasoning", "signature", "tools"]
+const needNames: ReadonlyArray<Need> = ["reasoning", "signature", "tools", "words"]
 
 /** What a server was found to refuse in requests to a model. They go out without it from then on. */
 export interface LearnedForm {
-  /** What calls need beside what they have. */
+  /** What it wants in the place of what it refused. */
   readonly needs: ReadonlySet<Need>
   /** Parameters that are left out, or have another name. */
   readonly parameters: ReadonlyMap<string, string | undefined>
@@ -40,13 +44,13 @@ const valued = (name: string, value: unknown): string => `${name} ${JSON.stringi
  * Parameters without which a request is still answered, with what its server does by itself; the limits of an answer are called otherwise by some
  * servers. A forced call is none of them: an answer without it is another one.
  */
-const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning"]
+const optionalParameters = ["stream_options", "temperature", "top_p", "reasoning_effort", "reasoning", "thinking"]
 const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
 /** Whether a text refuses the value of a parameter, not the parameter. */
 const refusesValue = (name: string, text: string): boolean =>
   new RegExp(
-    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|(?:(?:input )?should|must) be less than or equal|may only be|only .{0,12} is allowed)`,
+    `unsupported value\\W{1,4}${name}\\b|(?<![\\w.])${name}\\b\\W{0,3} ?(?:does not support\\b(?!.{0,12} parameter)|(?:is )?too large|(?:(?:input )?should|must) be (?:less|greater) than or equal|input tag|may only be|only .{0,12} is allowed)`,
     "i"
   ).test(text)
 
@@ -55,7 +59,7 @@ const refusesName = (name: string, text: string): boolean =>
   new RegExp(
     [
       `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}\\W{0,4}${name}\\b`,
-      `(?<![\\w.])${name}\\b\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|(?:no longer |un)supported|deprecated for|extra (?:inputs|fields))`,
+      `(?<![\\w.])${name}\\b(?:\\.[\\w.]+)?\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|(?:no longer |un)supported|deprecated for|extra (?:inputs|fields))`,
       `(?<![\\w.])${name}\\b\\W{0,3} ?cannot both be`,
       `extra_forbidden\\W+loc\\W+body\\W+${name}\\b`
     ].join("|"),
@@ -86,9 +90,17 @@ export const learnedFrom = (known: LearnedForm, detail: string, body: Json): Lea
   }
 }
 
-/** A request whose calls are told in words, where its server takes them with tools alone and it has none. */
-export const formOf = <Request extends DialogueRequest>(request: Request, { needs }: LearnedForm): Request =>
-  needs.has("tools") && request.tools.length === 0 ? { ...request, contents: toldCalls(request.contents) } : request
+/** A request with calls in words, where it has no tools, and its schema, where its server takes them so alone. */
+export const formOf = <Request extends DialogueRequest>(request: Request, { needs }: LearnedForm): Request => {
+  const { contents, responseSchema, systemInstruction, tools } = request
+  return {
+    ...request,
+    ...(needs.has("tools") && tools.length === 0 ? { contents: toldCalls(contents) } : {}),
+    ...(needs.has("words") && responseSchema !== undefined
+      ? { systemInstruction: instructionWith(systemInstruction, responseSchema), responseSchema: undefined }
+      : {})
+  }
+}
 
 /** A body without the parameters and the values that its server refuses. */
 export const withLearned = (body: Json, { parameters, values }: LearnedForm): Json =>

@@ -90,7 +90,7 @@ export const toolDeclarations = (
       )
   })
 
-/** The names of tools in a dialect that allows letters, digits, `_` and `-`, at most 64 of them. */
+/** The names of tools in a dialect that allows letters, digits, `_` and `-`, at most 64 of them, the first of which is no digit. */
 export interface ToolNames {
   /** The name that is sent for a tool. */
   readonly sent: (name: string) => string
@@ -102,7 +102,12 @@ const maxNameChars = 64
 
 /** Names for these tools. A name that has to change stays distinct from the others. */
 export const toolNames = (declarations: ReadonlyArray<ToolDeclaration>): ToolNames => {
-  const plain = (name: string) => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, maxNameChars) || "_"
+  // Kimi's servers refuse a name that begins with a digit, with every request.
+  const plain = (name: string) =>
+    name
+      .replaceAll(/[^A-Za-z0-9_-]/g, "_")
+      .replace(/^(?![A-Za-z_])/, "t_")
+      .slice(0, maxNameChars)
   const names = new Set(declarations.map(({ name }) => name))
   const sent = new Map<string, string>()
   const own = new Map<string, string>()

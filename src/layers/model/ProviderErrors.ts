@@ -20,7 +20,7 @@ import { clip } from "./ModelFailures.ts"
 
 /** How servers say that an account is empty, or at a limit of hours and more: z.ai, MiniMax, xAI, OpenRouter, Ollama, Codex, Gemini. */
 const emptyAccount =
-  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly) (?:\w+ ){0,2}(?:limit|cap\b)|credits are depleted|available credits/i
+  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly) (?:\w+ ){0,2}(?:limit|cap\b)|credits are depleted|available credits|extra usage is required|free-models-per-day/i
 
 /** Whether a quota is used up that does not refill within minutes. The Gemini API says the same of a rate, in details. */
 const isQuota = (status: number, { exhaustedQuota, kind, message }: ProviderFault): boolean =>
@@ -121,11 +121,9 @@ export const reasonOfStatus = (
   if (status === 402 || isQuota(status, fault))
     return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
-  if (status === 429) return new RateLimitError(waiting)
-  if (status === 408 || status === 409 || status >= 500) {
-    const said = isPage || clip(message) === "" ? {} : { detail }
-    return new InternalProviderError({ status, ...said, ...waiting })
-  }
+  const said = isPage || clip(message) === "" ? waiting : { detail, ...waiting }
+  if (status === 429) return new RateLimitError(said)
+  if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...said })
   return new InvalidRequestError({ detail })
 }
 

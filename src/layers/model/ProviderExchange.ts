@@ -33,9 +33,16 @@ const tooLarge = (unit: "bytes" | "parts", limit: number) => failed(new AnswerTo
 const nextBytes = ({ baseUrl }: Provider, { next }: Reply) =>
   Effect.mapError(next, (error) => failed(reasonOfConnection(error, true, baseUrl.host)))
 
-/** The values of JSON in the data of an event. Some relays leave out the blank line between events, or send lines of JSON in place of events. */
-const valuesIn = (data: string): ReadonlyArray<string> =>
-  data.includes("\n") && Result.isFailure(parseJson(data)) ? data.split("\n") : [data]
+/**
+ * The values of JSON in the data of an event. Some relays leave out the blank line between events, or send lines of JSON or a list in place of
+ * events.
+ */
+const valuesIn = (data: string): ReadonlyArray<string> => {
+  if (!/\n|^\s*\[\s*\{/.test(data)) return [data]
+  const value = Result.getOrUndefined(parseJson(data))
+  if (Array.isArray(value)) return value.map((each) => JSON.stringify(each))
+  return value === undefined ? data.split("\n") : [data]
+}
 
 /** The text of a whole body. */
 export const textOf = Effect.fnUntraced(function* (

@@ -27,12 +27,15 @@ export class TimeoutError extends Schema.TaggedError<TimeoutError>()("TimeoutErr
 
 /** Too many requests for now. */
 export class RateLimitError extends Schema.TaggedError<RateLimitError>()("RateLimitError", {
+  /** What the server says of it. */
+  detail: Schema.optionalKey(Schema.String),
   /** When the server allows another attempt. */
   retryAfter: Schema.optionalKey(Schema.Duration)
 }) {
   override get message() {
     const when = this.retryAfter === undefined ? "in a while" : `in ${Duration.format(this.retryAfter)}`
-    return `the model refuses more requests for now; try again ${when}`
+    const said = this.detail === undefined ? "" : ` (${this.detail})`
+    return `the model refuses more requests for now${said}; try again ${when}`
   }
 }
 

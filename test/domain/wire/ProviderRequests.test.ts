@@ -671,9 +671,17 @@ describe("requests", () => {
     ],
     ["`temperature` is deprecated for this model.", { temperature: undefined }, {}],
     ["`temperature` and `top_p` cannot both be specified for this model.", { top_p: undefined }, {}],
+    ['"thinking.type.enabled" is not supported for this model.', { thinking: undefined }, {}],
+    ["adaptive thinking is not supported on this model", { thinking: undefined }, {}],
     // A value alone.
     ["temperature: Input should be less than or equal to 1", {}, { temperature: "0" }],
     ["`temperature` may only be set to 1 when thinking is enabled", {}, { temperature: "0" }],
+    ["`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled", {}, { top_p: "1" }],
+    [
+      "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags",
+      {},
+      { thinking: "{}" }
+    ],
     ["`max_tokens` must be less than or equal to `8192`", {}, limited],
     ["max_tokens is too large: 9. This model supports at most 8 completion tokens", {}, limited],
     ["invalid temperature: only 1 is allowed for this model", {}, { temperature: "0" }],
@@ -700,6 +708,7 @@ describe("requests", () => {
       temperature: 0,
       top_p: 1,
       reasoning: {},
+      thinking: {},
       reasoning_effort: "minimal",
       tool_choice: "required"
     }
@@ -771,6 +780,27 @@ describe("requests", () => {
     )
   })
 
+  it.each([
+    ["DeepSeek", "This response_format type is unavailable now"],
+    ["OpenAI", "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."],
+    ["Groq", "This model does not support response format `json_schema`."],
+    ["a server of an earlier version of Anthropic's API", "output_config: Extra inputs are not permitted"]
+  ])("the schema of an answer is told in words to a server that takes none: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
+    const request = {
+      model: models.chat,
+      server,
+      contents: [user(text("q"))],
+      tools: [],
+      systemInstruction: "Be brief."
+    }
+    assert.deepStrictEqual(formOf(request, learned), request)
+    const told = formOf({ ...request, responseSchema: { type: "object" } }, learned)
+    const sent = JSON.stringify(chatBody(told, names, false))
+    assert.include(sent, "Be brief.\\n\\nAnswer with JSON that fits this JSON schema")
+    assert.notInclude(sent, "response_format")
+  })
+
   it.each([{ output: "" }, " \n"])("a result without anything says so, as Bedrock refuses it: %j", (given) => {
     const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
     for (const body of [anthropic(contents), chat(contents), responses(contents)]) {
@@ -804,7 +834,7 @@ describe("requests", () => {
       assert.notMatch(JSON.stringify(bodyOf(told.contents)), /tool_use|tool_result|function_call/)
     }
     const withTools = { ...told, contents, tools: [{ name: "look", parameters: {} }] }
-    assert.strictEqual(formOf(withTools, learned), withTools)
+    assert.deepStrictEqual(formOf(withTools, learned), withTools)
   })
 
   it.each([
@@ -932,13 +962,15 @@ describe("tools", () => {
   })
 
   it.prop("names are allowed, distinct, and lead back", [Schema.Array(Schema.String)], ([list]) => {
-    const declared = [...list, "a.b", "a_b", "a:b", "n".repeat(99), `${"n".repeat(99)}2`].map((name) => ({
-      name,
-      parameters: {}
-    }))
+    const declared = [...list, "a.b", "a_b", "a:b", "21st", "-a", "t_21st", "n".repeat(99), `${"n".repeat(99)}2`].map(
+      (name) => ({
+        name,
+        parameters: {}
+      })
+    )
     const made = toolNames(declared)
     for (const { name } of declared) {
-      assert.match(made.sent(name), /^[A-Za-z0-9_-]{1,64}$/)
+      assert.match(made.sent(name), /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
       assert.strictEqual(made.own(made.sent(name)), name)
     }
   })

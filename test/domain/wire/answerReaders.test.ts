@@ -463,6 +463,42 @@ describe("what servers send that keep to a dialect loosely", () => {
       [{ text: "It is so." }]
     ],
     [
+      "one message in place of its events",
+      anthropic,
+      [
+        {
+          type: "message",
+          content: [
+            { type: "text", text: "It is so." },
+            { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }
+          ],
+          stop_reason: "tool_use"
+        }
+      ],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "one response in place of its events",
+      responses,
+      [{ object: "response", status: "completed", output: [message, item] }],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "reasoning as it is",
+      responses,
+      [completed([{ type: "reasoning", id: "r1", content: [{ type: "reasoning_text", text: "hm" }] }, item])],
+      [
+        {
+          text: "",
+          thoughtSignature: carriedState(
+            { dialect: "responses", server: "api", model: "m" },
+            { type: "reasoning", id: "r1", summary: [], content: [{ type: "reasoning_text", text: "hm" }] }
+          )
+        },
+        look
+      ]
+    ],
+    [
       "thinking without a signature",
       anthropic,
       [

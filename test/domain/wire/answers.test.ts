@@ -219,7 +219,7 @@ const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<strin
     other: ["other"]
   },
   gemini: {
-    STOP: ["STOP"],
+    STOP: ["STOP", "stop"],
     MAX_TOKENS: ["MAX_TOKENS"],
     refused:
       "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION".split(

