@@ -215,7 +215,7 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
     "signature",
     /signature\b.{0,80}(?:thinking|thought|valid|corrupt|expired|missing|required)|(?:invalid|corrupted|missing|expired).{0,40}signature/
   ],
-  ["signature", /encrypted[_ ]content|thinking` blocks .{0,40}cannot be modified/],
+  ["signature", /encrypted[_ ]content|could not decode the compaction blob|thinking` blocks .{0,40}cannot be modified/],
   // Reasoning that OpenAI stored, or not; and servers that refuse the fields which they sent: Groq, Cerebras, Mistral.
   ["signature", /item with id 'rs_\w+' not found|'reasoning' was provided without|without its required 'reasoning'/],
   [
@@ -223,6 +223,11 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
     /(?:\breasoning_(?:content|details)|messages.{0,80}\breasoning)['"`:].{0,40}(?:unsupported|not supported|not permitted|unexpected)|(?:not permitted|unexpected).{0,40}\breasoning_(?:content|details)/
   ],
   ["signature", /duplicate item found with id rs_/],
+  // Servers of Chat Completions that take no files: vLLM, DashScope, DeepSeek. Some list what they take, images among it.
+  [
+    "file",
+    /(?:unknown|unsupported|invalid|input)[a-z ]{0,40}(?:type|value|variant|tag)\W{1,3}(?:file|document|input_file)\b|file must have a file_id/
+  ],
   // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
   [
     "image",

@@ -1,5 +1,5 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
-import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
+import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
@@ -18,13 +18,9 @@ import { call, events } from "./ProviderExchange.ts"
 const names: ProviderNames = { keys: keyVariables.anthropic, baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"
 
-/** The maximum length of the answer, which every request must state. Default: the part of the window kept for the answer. */
-const maxTokensOf = (model: string): number =>
-  Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
-
 const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
   Effect.map(opened(provider, modelRequest), ({ names, request }) => ({
-    request: { ...request, maxOutputTokens: request.maxOutputTokens ?? maxTokensOf(request.model) },
+    request: { ...request, maxOutputTokens: request.maxOutputTokens ?? answerLength(request.model) },
     tools: names
   }))
 

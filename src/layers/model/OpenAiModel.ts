@@ -1,4 +1,5 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
+import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
@@ -30,8 +31,13 @@ interface Server extends Provider {
   readonly isOpenAi: boolean
 }
 
+/** Servers whose answers end after some hundred tokens where a request names no length: Kimi's and Cloudflare's. */
+const answersBriefly = /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|cloudflare\.com)$/
+
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(server, request), ({ names: tools, request }) => {
+  Effect.map(opened(server, request), ({ names: tools, request: asked }) => {
+    const length = answersBriefly.test(asked.server) ? answerLength(asked.model) : undefined
+    const request = { ...asked, maxOutputTokens: asked.maxOutputTokens ?? length }
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
     const isChat = server.api === "chat"
     const path = isChat ? "chat/completions" : "responses"

@@ -2,6 +2,7 @@ import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { type Patch, sum, view } from "../../domain/conversation/Conversation.ts"
 import {
+  hasMedia,
   leftOut,
   type MediaPlace,
   mediaIn,
@@ -80,9 +81,9 @@ export const leaveOut = Effect.fnUntraced(function* (
   earlier: ReadonlyArray<ModelErrorReason>,
   emit: Emit
 ) {
-  const kind = kindOf(reason)
-  if (kind === undefined) return false
-  if (kind === "signature") {
+  const refused = kindOf(reason)
+  if (refused === undefined) return false
+  if (refused === "signature") {
     if (chat.requests.isUnsigned) return false
     chat.requests.isUnsigned = true
     yield* emit({
@@ -93,11 +94,14 @@ export const leaveOut = Effect.fnUntraced(function* (
     })
     return true
   }
-  if (kind === "tool") {
+  if (refused === "tool") {
     const alike = earlier.filter(({ message: text }) => text === reason.message)
     return reason._tag === "InvalidRequestError" && alike.length < maxAlike && (yield* leaveOutTool(chat, reason, emit))
   }
   const items = view((yield* Ref.get(chat.session)).conversation)
+  // Servers that name the form of a content alone may mean either.
+  const isThere = refused === "bytes" || hasMedia(message, refused) || mediaIn(items, refused).length > 0
+  const kind = isThere ? refused : refused === "image" ? "file" : "image"
   const places = leftOut(mediaIn(items, kind), kind, message, earlier.length)
   if (places.length === 0) return false
   const counter = yield* TokenCounter
