@@ -1,6 +1,6 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import { type Patch, sum, view } from "../../domain/conversation/Conversation.ts"
+import { view } from "../../domain/conversation/Conversation.ts"
 import {
   hasMedia,
   leftOut,
@@ -10,12 +10,11 @@ import {
   withoutMedia
 } from "../../domain/conversation/LeftOut.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { RefusedContent } from "../../domain/wire/ProviderFault.ts"
 import { toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import { declaredNames, withoutTools } from "../hooks/ModelHooks.ts"
 import type { InvalidRequestError, ModelErrorReason } from "../model/Model.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
@@ -104,13 +103,9 @@ export const leaveOut = Effect.fnUntraced(function* (
   const kind = isThere ? refused : refused === "image" ? "file" : "image"
   const places = leftOut(mediaIn(items, kind), kind, message, earlier.length)
   if (places.length === 0) return false
-  const counter = yield* TokenCounter
-  const shorten: Array<Patch["shorten"][number]> = []
-  for (const place of places) {
-    const replacement = withoutMedia(place, whys[kind])
-    const tokens = sum(yield* counter.count([replacement]))
-    shorten.push({ entry: place.entry, part: place.part, replacement, tokens: TokenCount.make(tokens) })
-  }
+  const shorten = yield* withTokens(
+    places.map((place) => ({ entry: place.entry, part: place.part, replacement: withoutMedia(place, whys[kind]) }))
+  )
   yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
   yield* emit({ _tag: "Notice", source: "model", message: noticeOf(places, kind, reason) })
   return true
