@@ -1,7 +1,7 @@
 import type { Json } from "../text/JsonObject.ts"
 import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
 import { missingSignature } from "./ProviderFault.ts"
-import { instructionWith } from "./ResponseSchema.ts"
+import { withToldSchema } from "./ResponseSchema.ts"
 
 /** What servers turn out to refuse in requests of any dialect, and requests without it. */
 
@@ -91,15 +91,11 @@ export const learnedFrom = (known: LearnedForm, detail: string, body: Json): Lea
 }
 
 /** A request with calls in words, where it has no tools, and its schema, where its server takes them so alone. */
-export const formOf = <Request extends DialogueRequest>(request: Request, { needs }: LearnedForm): Request => {
-  const { contents, responseSchema, systemInstruction, tools } = request
-  return {
-    ...request,
-    ...(needs.has("tools") && tools.length === 0 ? { contents: toldCalls(contents) } : {}),
-    ...(needs.has("words") && responseSchema !== undefined
-      ? { systemInstruction: instructionWith(systemInstruction, responseSchema), responseSchema: undefined }
-      : {})
-  }
+export const formOf = <Request extends DialogueRequest>(given: Request, { needs }: LearnedForm): Request => {
+  const request = needs.has("words") ? withToldSchema(given) : given
+  return needs.has("tools") && request.tools.length === 0
+    ? { ...request, contents: toldCalls(request.contents) }
+    : request
 }
 
 /** A body without the parameters and the values that its server refuses. */

@@ -12,7 +12,7 @@ import {
 } from "../Dialogue.ts"
 import type { Need } from "../LearnedForm.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
-import { instructionWith } from "../ResponseSchema.ts"
+import { withToldSchema } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
 
@@ -166,10 +166,7 @@ export const declaredTool = ({ description, name, parameters }: ToolDeclaration)
 
 /** Returns the part of a request that is counted, and the messages without cache marks. */
 const prepared = (request: AnthropicRequest, names: ToolNames, needs: ReadonlySet<Need> = new Set()) => {
-  const { contents, model, mustCall, responseSchema, tools } = request
-  const { systemInstruction: own = "" } = request
-  const isToldFormat = responseSchema !== undefined && !takesFormat.test(model)
-  const systemInstruction = isToldFormat ? instructionWith(own, responseSchema) : own
+  const { contents, model, mustCall, systemInstruction = "", tools } = request
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
@@ -212,7 +209,8 @@ export const countBody = (request: AnthropicRequest, names: ToolNames): Block =>
 }
 
 /** The body of a request for a streamed answer. `needs`: what its server refuses calls without. */
-export const requestBody = (request: AnthropicRequest, names: ToolNames, needs?: ReadonlySet<Need>): Block => {
+export const requestBody = (given: AnthropicRequest, names: ToolNames, needs?: ReadonlySet<Need>): Block => {
+  const request = takesFormat.test(given.model) ? given : withToldSchema(given)
   const { maxOutputTokens, model, mustCall, responseSchema, tools } = request
   const { body, messages } = prepared(request, names, needs)
   const thinking = thinkingOptions(request, messages)
@@ -221,7 +219,7 @@ export const requestBody = (request: AnthropicRequest, names: ToolNames, needs?:
     max_tokens: maxOutputTokens,
     stream: true,
     ...(mustCall === true && tools.length > 0 && !bindsThinking.test(model) ? { tool_choice: { type: "any" } } : {}),
-    ...(responseSchema === undefined || !takesFormat.test(model)
+    ...(responseSchema === undefined
       ? {}
       : { output_config: { format: { type: "json_schema", schema: responseSchema } } }),
     ...("thinking" in thinking ? {} : samplingOptions(request)),
