@@ -124,8 +124,13 @@ export class WindowGuard {
   private revision = 0
   /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
-  /** The last request whose count is known or expected, and the tokens that the server adds to each. Undefined: none. */
-  private last: { readonly estimated: number; readonly counted: number; readonly added: number } | undefined
+  /**
+   * The last request whose count is known or expected. `rate`: the tokens of an estimated one that is added to it; `added`: those that the server adds
+   * to each request. Undefined: none.
+   */
+  private last:
+    | { readonly estimated: number; readonly counted: number; readonly rate: number; readonly added: number }
+    | undefined
   /** Whether the model was asked for a count and gave none. */
   private isCountUnavailable = false
 
@@ -150,17 +155,16 @@ export class WindowGuard {
       ...(base.snapshotBudget === undefined ? {} : { snapshotBudget: toEstimated(base.snapshotBudget, scale) }),
       ...(base.digestBudget === undefined ? {} : { digestBudget: toEstimated(base.digestBudget, scale) }),
       limit: TokenCount.make(limit),
-      threshold: Math.min(1, Math.max(0, this.trigger - added) / scale / Math.max(1, limit))
+      threshold: Math.min(1, (this.trigger - added) / scale / Math.max(1, limit))
     }
   }
 
   /** The model's tokens per estimated token, in a request like the last one and of this many estimated tokens. Undefined: not known. */
   private scaleAt(tokens: number): number | undefined {
     if (this.last === undefined) return undefined
-    const { added, counted, estimated } = this.last
+    const { counted, estimated, rate } = this.last
     // What a server adds to each request weighs less in a longer one.
-    const longer = (tokens - estimated) * ((counted - added) / estimated)
-    return tokens <= estimated ? counted / estimated : (counted + longer) / tokens
+    return tokens <= estimated ? counted / estimated : (counted + (tokens - estimated) * rate) / tokens
   }
 
   /**
@@ -209,8 +213,8 @@ export class WindowGuard {
         const forced = cost.maxTokens > this.maxRequestTokens
         const isDue = subject.isDue ?? (cost.expectedTokens >= this.trigger && tokens >= waiting)
         if (!forced && (round > 0 || !isDue)) break
-        // The planner counts in estimated tokens, and what a server adds to each request is none of its.
-        const { added = 0 } = this.last ?? {}
+        // The planner counts in estimated tokens, and what a server adds to each request is none of its, unless that is most of it: then it is doubted.
+        const added = Math.min(this.last?.added ?? 0, this.trigger / 2)
         const room = (this.maxRequestTokens - added) * tokens
         const limit = Math.max(1, Math.floor(room / Math.max(cost.maxTokens - added, tokens)))
         const own = cost.expectedTokens - free - added
@@ -244,7 +248,7 @@ export class WindowGuard {
       if (actual > bound) this.revision += 1
       if (isPlausibleCount(actual, tokens)) {
         yield* this.lookUpScale({ parts, tokens })
-        this.last = { estimated: tokens, counted: actual, added: Math.min(this.last?.added ?? 0, actual) }
+        this.last = { rate: 1, added: 0, ...this.last, estimated: tokens, counted: actual }
       }
       return undefined
     })
@@ -280,7 +284,8 @@ export class WindowGuard {
   scaleOf(request: SizedRequest, isNew: boolean, ask: boolean, reported?: number): Effect.Effect<number | undefined> {
     return Effect.gen({ self: this }, function* () {
       const { tokens } = request
-      if (isNew && reported !== undefined) this.last = { estimated: tokens, counted: reported * tokens, added: 0 }
+      if (isNew && reported !== undefined)
+        this.last = { estimated: tokens, counted: reported * tokens, rate: reported, added: 0 }
       else if (isNew || this.last === undefined) yield* this.lookUpScale(request)
       const { recount } = this.options
       if (this.last === undefined && ask && !this.isCountUnavailable && recount !== undefined) {
@@ -300,7 +305,12 @@ export class WindowGuard {
       this.last =
         expected === undefined
           ? undefined
-          : { estimated: request.tokens, counted: expected, added: Math.min(added, expected) }
+          : {
+              estimated: request.tokens,
+              counted: expected,
+              rate: Math.max(0, expected - added) / request.tokens,
+              added: Math.min(added, expected)
+            }
       return this.scaleAt(request.tokens) ?? 1
     })
   }

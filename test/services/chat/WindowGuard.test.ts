@@ -134,8 +134,8 @@ const cases: ReadonlyArray<
     [sized(900, 1), sized(500)]
   ],
   // What is left for the rest is planned for, so that one compression is enough.
-  ["with what its server adds", { most: 1, expected: 1, added: 400 }, [sized(700), sized(500)]],
-  ["due with what its server adds", { most: 1, expected: 1, added: 400 }, [sized(300), sized(200)]]
+  ["with what its server adds", { most: 1, expected: 1, added: 250 }, [sized(700), sized(500)]],
+  ["due with what its server adds", { most: 1, expected: 1, added: 250 }, [sized(400), sized(200)]]
 ]
 
 describe("a request is fitted into the window", () => {
