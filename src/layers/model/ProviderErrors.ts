@@ -121,9 +121,11 @@ export const reasonOfStatus = (
   if (status === 402 || isQuota(status, fault))
     return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
-  const said = isPage || clip(message) === "" ? waiting : { detail, ...waiting }
-  if (status === 429) return new RateLimitError(said)
-  if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...said })
+  if (status === 429) return new RateLimitError(waiting)
+  if (status === 408 || status === 409 || status >= 500) {
+    const said = isPage || clip(message) === "" ? {} : { detail }
+    return new InternalProviderError({ status, ...said, ...waiting })
+  }
   return new InvalidRequestError({ detail })
 }
 

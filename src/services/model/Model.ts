@@ -27,15 +27,12 @@ export class TimeoutError extends Schema.TaggedError<TimeoutError>()("TimeoutErr
 
 /** Too many requests for now. */
 export class RateLimitError extends Schema.TaggedError<RateLimitError>()("RateLimitError", {
-  /** What the server says of it. */
-  detail: Schema.optionalKey(Schema.String),
   /** When the server allows another attempt. */
   retryAfter: Schema.optionalKey(Schema.Duration)
 }) {
   override get message() {
     const when = this.retryAfter === undefined ? "in a while" : `in ${Duration.format(this.retryAfter)}`
-    const said = this.detail === undefined ? "" : ` (${this.detail})`
-    return `the model refuses more requests for now${said}; try again ${when}`
+    return `the model refuses more requests for now; try again ${when}`
   }
 }
 

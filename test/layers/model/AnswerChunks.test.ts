@@ -153,7 +153,7 @@ describe("an answer with the status of an error", () => {
     [408, {}, { _tag: "InternalProviderError", status: 408 }],
     [409, {}, { _tag: "InternalProviderError", status: 409 }],
     [413, {}, { _tag: "RequestBytesError" }],
-    [429, {}, { _tag: "RateLimitError", detail: "no" }],
+    [429, {}, { _tag: "RateLimitError" }],
     [429, { kind: "insufficient_quota" }, { _tag: "QuotaExhaustedError" }],
     [429, { kind: "RESOURCE_EXHAUSTED", message: "exceeded your current quota" }, { _tag: "RateLimitError" }],
     ...[
