@@ -172,9 +172,9 @@ export const events = (
       const event = parseJson(data)
       if (Result.isSuccess(event)) return [event.success, Effect.succeed(read)] as const
       const { _tag, message } = event.failure
-      return yield* unusable(
-        _tag === "TooDeep" ? message : `it contains an event that is not JSON (${hideKey(provider)(data)})`
-      )
+      // What begins like one may have the model's words.
+      const said = data.trimStart().startsWith("{") ? "" : ` (${hideKey(provider)(data)})`
+      return yield* unusable(_tag === "TooDeep" ? message : `it contains an event that is not JSON${said}`)
     })
     return Stream.unfold(start, next)
   }).pipe(Stream.unwrap)

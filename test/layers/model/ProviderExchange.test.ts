@@ -78,6 +78,8 @@ describe("the events of an answer", () => {
   it.effect("are told in their own words where they are not JSON, without the key", function* () {
     const { message } = yield* Effect.flip(read(answering([`data: ${first}\n\n`, "data: no quota for sk-secret\n\n"])))
     assert.include(message, "it contains an event that is not JSON (no quota for <key>)")
+    const cut = yield* Effect.flip(read(answering(['data: {"choices":[{"delta":{"content":"secret\n\n'])))
+    assert.notInclude(cut.message, "secret")
   })
 
   it.effect("are asked for with what the address has behind its path", function* () {
