@@ -1,3 +1,4 @@
+import { text, user } from "../content/Content.ts"
 import type { Json } from "../text/JsonObject.ts"
 import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
 import { missingSignature } from "./ProviderFault.ts"
@@ -7,6 +8,9 @@ import { withToldSchema } from "./ResponseSchema.ts"
 
 /** What servers want in the place of what they refuse, and their words for that. */
 const needs = {
+  /** The instructions in the user's first message: models such as Gemma, whose templates have no other place for them. */
+  message:
+    /system (?:role|message|prompt|instruction)s? (?:is |are )?not supported|not support.{0,12} system (?:role|message|prompt|instruction)/i,
   /** Reasoning, also with the calls of other models: DeepSeek and Kimi. */
   reasoning:
     /(?:reasoning_(?:content|text)|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
@@ -19,7 +23,7 @@ const needs = {
     /(?:response[_ ]format|output_config|json_schema)\b.{0,60}(?:unavailable|not (?:supported|available|permitted))|not support.{0,40}(?:response[_ ]format|json_schema)/i
 }
 export type Need = keyof typeof needs
-const needNames: ReadonlyArray<Need> = ["reasoning", "signature", "tools", "words"]
+const needNames: ReadonlyArray<Need> = ["message", "reasoning", "signature", "tools", "words"]
 
 /** What a server was found to refuse in requests to a model. They go out without it from then on. */
 export interface LearnedForm {
@@ -90,12 +94,14 @@ export const learnedFrom = (known: LearnedForm, detail: string, body: Json): Lea
   }
 }
 
-/** A request with calls in words, where it has no tools, and its schema, where its server takes them so alone. */
+/** A request whose server takes some of it in another form alone: instructions, its schema, and calls where it has no tools. */
 export const formOf = <Request extends DialogueRequest>(given: Request, { needs }: LearnedForm): Request => {
   const request = needs.has("words") ? withToldSchema(given) : given
-  return needs.has("tools") && request.tools.length === 0
-    ? { ...request, contents: toldCalls(request.contents) }
-    : request
+  const told = needs.has("tools") && request.tools.length === 0 ? toldCalls(request.contents) : request.contents
+  const { systemInstruction = "" } = request
+  return needs.has("message") && systemInstruction.trim() !== ""
+    ? { ...request, contents: [user(text(systemInstruction)), ...told], systemInstruction: undefined }
+    : { ...request, contents: told }
 }
 
 /** A body without the parameters and the values that its server refuses. */

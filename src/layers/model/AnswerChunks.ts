@@ -91,8 +91,10 @@ export const learning = <Request extends DialogueRequest>(
       ),
       Stream.catch((error) => {
         const { reason } = error
-        const isForm = !isAccepted && reason._tag === "InvalidRequestError" && reason.refused === undefined
-        const more = isForm ? learnedFrom(known, reason.detail, body) : undefined
+        const isRefused = reason._tag === "InvalidRequestError" && reason.refused === undefined
+        // llama.cpp fails where its template refuses.
+        const isForm = !isAccepted && (isRefused || reason._tag === "InternalProviderError")
+        const more = isForm ? learnedFrom(known, reason.detail ?? "", body) : undefined
         return more === undefined ? Stream.fail(error) : askIn(more, true)
       })
     )

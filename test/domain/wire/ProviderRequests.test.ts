@@ -801,6 +801,18 @@ describe("requests", () => {
     assert.notInclude(sent, "response_format")
   })
 
+  it.each([
+    ["vLLM", "System role not supported System role not supported"],
+    ["llama.cpp", "in source: ... Error: Jinja Exception: System role not supported"],
+    ["a server of its own", "This model does not support system messages."]
+  ])("instructions stand in the user's message for a server that takes none elsewhere: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
+    const request = { model: models.chat, server, contents: [user(text("q"))], tools: [] }
+    assert.deepStrictEqual(formOf(request, learned), request)
+    const told = formOf({ ...request, systemInstruction: "Be brief." }, learned)
+    assert.deepStrictEqual(chatBody(told, names, false)["messages"], [{ role: "user", content: "Be brief.\n\nq" }])
+  })
+
   it.each([{ output: "" }, " \n"])("a result without anything says so, as Bedrock refuses it: %j", (given) => {
     const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
     for (const body of [anthropic(contents), chat(contents), responses(contents)]) {

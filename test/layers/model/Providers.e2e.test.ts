@@ -489,6 +489,17 @@ for (const dialect of [anthropic, chat, responses]) {
   )
 }
 
+it.live("a server whose template fails for instructions gets them in the first message", function* () {
+  const { model, server } = yield* against(chat, ({ body }) =>
+    JSON.stringify(body).includes('"system"')
+      ? Server.json(chat.error("server_error", "Jinja Exception: System role not supported"), 500)
+      : chat.answer([{ text: "done" }])
+  )
+  const request = { ...question(chat), systemInstruction: "Be brief." }
+  for (const _ of [1, 2]) assert.deepStrictEqual((yield* model.generate(request)).content.parts, [text("done")])
+  assert.lengthOf(server.requests, 3)
+})
+
 it.live("a length is named to servers that answer briefly without one", function* () {
   const sent: Array<unknown> = []
   const client = Layer.succeed(
