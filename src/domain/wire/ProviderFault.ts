@@ -145,9 +145,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input \((?<tokens>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/,
   /exceed the configured limit of (?<limit>\d+) tokens\. your messages resulted in (?<tokens>\d+)/,
   /tokens in the prompt \((?<tokens>\d+)\) exceeds the model context size of (?<limit>\d+)/,
-  /requested token count exceeds the model's maximum context length of (?<limit>\d+)/,
   // llama.cpp and LM Studio.
-  /\((?<tokens>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/,
+  /\((?<tokens>\d+) tokens\) exceeds (?:the available )?context size \((?<limit>\d+)/,
   /available context size \((?<limit>\d+)/,
   /keep the first (?<tokens>\d+) tokens when context .{0,80}?context length of only (?<limit>\d+)/,
   // xAI, GitHub Copilot, Kimi, Mistral, Fireworks, Cerebras and Groq.
@@ -163,13 +162,12 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)\. given: (?<tokens>\d+) `inputs` tokens and (?<more>\d+)/,
   /`inputs` must have less than (?<limit>\d+) tokens\. given: (?<tokens>\d+)/,
   /token count .{0,80}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
-  // Triton and Databricks, TensorRT-LLM, GitHub Models and Cloudflare.
-  /input(?: prompt)? length (?<tokens>\d+) exceeds (?:the )?maximum (?:input|context) length (?<limit>\d+)/,
+  // TensorRT-LLM, GitHub Models and Cloudflare.
   /prompt length \((?<tokens>\d+)[^)]*\).{0,40} max_num_tokens \((?<limit>\d+)/,
   /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
   /max size: (?<limit>\d+) tokens/,
   /tokens \((?<tokens>\d+)\) exceeded this model context window limit \((?<limit>\d+)/,
-  // Text generation servers, Poolside, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake, SiliconFlow.
+  // Triton and Databricks, text generation servers, Poolside, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake, SiliconFlow.
   /(?:prompt|input) length \(?(?<tokens>\d+)\)? (?:exceeds|is greater than) (?:the |model's )?max\D{0,40}(?<limit>\d+)/,
   /prompt too long: (?<tokens>\d+) tokens exceeds max\D{0,24}(?<limit>\d+)/,
   /tokens in the prompt \((?<tokens>\d+)\) exceeds the max\D{0,24}(?<limit>\d+)/,
@@ -177,7 +175,6 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens and max_tokens exceeds the limit of (?<limit>\d+)/,
   /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
   /requested tokens \((?<tokens>\d+)\) exceed context window of (?<limit>\d+)/,
-  /\((?<tokens>\d+) tokens\) exceeds context size \((?<limit>\d+)/,
   /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
   /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
   /max input (?:tokens|length) is (?<limit>\d+)/,
