@@ -10,7 +10,7 @@ import { keyError, type ProviderNames } from "./ProviderErrors.ts"
 
 /** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
 export interface Timeouts {
-  /** For each piece of an answer: the first since the request, every other since the one before was taken. */
+  /** Without a byte of an answer: since the request, and since the byte before. A comment that keeps the connection open is one. */
   readonly chunk: Duration.Input
   /** For a count of tokens. */
   readonly countTokens: Duration.Input
