@@ -32,6 +32,19 @@ const toJsonSchema = (value: unknown): unknown => {
   )
 }
 
+/** A schema with the type of alternatives in each of them. Kimi's servers refuse one beside them, with every request. */
+const withTypedForms = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withTypedForms)
+  if (!isJson(value)) return value
+  const schema = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withTypedForms(each)]))
+  const { anyOf, type, ...rest } = schema
+  if (typeof type !== "string" || !Array.isArray(anyOf)) return schema
+  const forms = anyOf.map((form: unknown) =>
+    isJson(form) && !("type" in form || "$ref" in form) ? { type, ...form } : form
+  )
+  return { ...rest, anyOf: forms }
+}
+
 const requiredOf = (schema: Json): ReadonlyArray<unknown> =>
   Array.isArray(schema["required"]) ? schema["required"] : []
 
@@ -79,7 +92,8 @@ export const toolDeclarations = (
       declared.flatMap(({ functionDeclarations }) =>
         functionDeclarations.map(({ description, name, parameters, parametersJsonSchema }) => {
           const schema = parametersJsonSchema ?? toJsonSchema(parameters ?? {})
-          const shape = isJson(schema) ? plainSchema(schema, schema) : {}
+          const plain = isJson(schema) ? withTypedForms(plainSchema(schema, schema)) : {}
+          const shape = isJson(plain) ? plain : {}
           return {
             name,
             ...(description === undefined ? {} : { description }),

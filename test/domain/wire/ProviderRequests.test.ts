@@ -937,6 +937,19 @@ describe("tools", () => {
     assert.deepStrictEqual(tool?.parameters, { type: "object", properties, ...expected })
   })
 
+  it("alternatives within a schema have their type themselves", () => {
+    const forms = [{ required: ["a"] }, { type: "object", required: ["b"] }, { $ref: "#/$defs/One" }]
+    const one = { type: "object", anyOf: forms, description: "One." }
+    const named = { type: { type: "string" }, anyOf: { type: "array", items: one } }
+    const [tool] = Result.getOrThrow(
+      toolDeclarations([
+        { functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", properties: named } }] }
+      ])
+    )
+    const typed = { anyOf: [{ type: "object", required: ["a"] }, ...forms.slice(1)], description: "One." }
+    assert.deepStrictEqual(tool?.parameters["properties"], { ...named, anyOf: { type: "array", items: typed } })
+  })
+
   it("a property that alternatives declare differently takes what each declares", () => {
     const kinds = ["file", "url"].map((kind) => ({ const: kind }))
     const oneOf = kinds.map((kind) => ({ type: "object", properties: { kind, a: properties.a }, required: ["kind"] }))
