@@ -179,7 +179,8 @@ export const faultMessage: Readonly<Record<AnswerFault, string>> = {
   RECITATION_BLOCKED: "the model's provider blocked the answer (RECITATION); rephrase, or use another model",
   OTHER_BLOCKED: "the model's provider blocked the answer and does not say why; rephrase, or use another model",
   THINKING_ONLY_RESPONSE: "the model returned only thoughts and no answer; send the message again",
-  NO_RESPONSE_TEXT: "the model returned an empty answer; send the message again"
+  NO_RESPONSE_TEXT:
+    "the model returned an empty answer; send the message again, or give a local server a longer context for it"
 }
 
 /** Whether another attempt may help. A blocked answer stays blocked. */

@@ -235,7 +235,7 @@ export const needsSource = (part: Part, slice: SourceText): boolean => {
 export const partJson = (part: Part, source?: SourceText): string => source ?? JSON.stringify(part)
 
 /** Stands for a missing thought signature, which the API requires. It is missing when the call came from another model. */
-const placeholderSignature = "skip_thought_signature_validator"
+export const placeholderSignature = "skip_thought_signature_validator"
 
 /** A message without the signatures of its parts, for a model that did not write them. */
 export const withoutSignatures = (content: Content): Content =>

@@ -277,6 +277,10 @@ const defaultAnswerReserve = { tokens: 16_384, share: 0.25 }
 export const defaultReserve = (window: number): number =>
   Math.min(defaultAnswerReserve.tokens, Math.floor(window * defaultAnswerReserve.share))
 
+/** The longest answer of a model, in tokens, that a request names where it has to name one. */
+export const answerLength = (name: string): number =>
+  Math.min(defaultReserve(tokenLimit(name)), modelLimits(name)?.output ?? Infinity)
+
 /** Tokens of a window that are kept for the answer: the requested maximum where request and answer share the window, else none. */
 export const reserveFor = (
   limits: Pick<ModelLimits, "sharesWindow"> | undefined,

@@ -32,10 +32,17 @@ const repeated = (text: string): unknown => {
   return others.length === 0 ? parsedOrUndefined(only) : undefined
 }
 
+/** JSON with the control characters in its strings written as JSON has them: models write line breaks as they are. */
+const withEscapes = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*(?:"|$)/gs, (string) =>
+    string.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
+  )
+
 /** The arguments of a call: JSON as a text, which some servers write as a string of JSON again, or a value. */
 export const callArguments = (given: unknown = ""): unknown => {
   if (typeof given !== "string") return given ?? {}
-  const parsed = given.trim() === "" ? {} : (parsedOrUndefined(given) ?? repeated(given))
+  const parsed =
+    given.trim() === "" ? {} : (parsedOrUndefined(given) ?? repeated(given) ?? parsedOrUndefined(withEscapes(given)))
   const inner = typeof parsed === "string" ? parsedOrUndefined(parsed) : undefined
   return isJson(inner) || parsed === null ? (inner ?? {}) : parsed
 }

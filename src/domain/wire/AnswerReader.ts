@@ -32,7 +32,7 @@ const refusals = new Set(
 /** Why an answer ended, as the Gemini API names it; `otherwise` for a word that this program does not know, undefined for a refusal. */
 export const finishReasonOf = (end: string, otherwise = end): string | undefined => {
   const word = end.toLowerCase()
-  return refusals.has(word) ? undefined : (finishReasons.get(word) ?? otherwise)
+  return refusals.has(word) ? undefined : (finishReasons.get(word) ?? otherwise.replace(/^function_call_filter: /, ""))
 }
 
 /** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */

@@ -57,7 +57,9 @@ class BlockReader implements AnswerReader {
   }
 
   private callPart({ id, name }: WireCall, args: unknown): Part {
-    return { functionCall: { ...(id === "" ? {} : { id }), name: this.reading.tools.own(name), args } }
+    // Servers of gpt-oss leave marks of its format behind a name.
+    const plain = name.replace(/<\|.*/s, "").trim()
+    return { functionCall: { ...(id === "" ? {} : { id }), name: this.reading.tools.own(plain), args } }
   }
 
   /**

@@ -7,7 +7,8 @@ import {
   isThought,
   outputText,
   type Part,
-  type Role
+  type Role,
+  withoutSignatures
 } from "../content/Content.ts"
 import { mediaText, responseContent } from "../content/MediaBlocks.ts"
 import type { Json } from "../text/JsonObject.ts"
@@ -168,7 +169,9 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
           (call) => (id === undefined || call.own === undefined) && (name === undefined || call.name === name)
         )
       const { media, text } = responseContent(part)
-      if (call !== undefined) results.set(call, { id: call.id, text, isError: isErrorResponse(part), media })
+      // Bedrock and others refuse a result without anything.
+      const said = isBlank(text) && media.length === 0 ? noWords.result : text
+      if (call !== undefined) results.set(call, { id: call.id, text: said, isError: isErrorResponse(part), media })
       else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
     } else if (isMedia(part)) own.push(part)
     else if (!isThought(part) && !isBlank(textOf(part))) own.push({ text: textOf(part) })
@@ -212,6 +215,21 @@ const modelTurn = (parts: ReadonlyArray<Part>, target: Target, ids: CallIds) => 
   }
   return { turn, open }
 }
+
+/** Contents whose calls are words: results without a call are words as well. */
+export const toldCalls = (contents: ReadonlyArray<Content>): ReadonlyArray<Content> =>
+  contents.map((content) =>
+    content.parts.some(isCall)
+      ? {
+          ...content,
+          parts: withoutSignatures(content).parts.map((part) =>
+            isCall(part)
+              ? { text: `\n[call of ${part.functionCall.name}] ${JSON.stringify(part.functionCall.args ?? {})}\n` }
+              : part
+          )
+        }
+      : content
+  )
 
 /** Messages of one role in a row, as one. */
 const runsOf = (

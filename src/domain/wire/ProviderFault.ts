@@ -145,9 +145,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input \((?<tokens>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/,
   /exceed the configured limit of (?<limit>\d+) tokens\. your messages resulted in (?<tokens>\d+)/,
   /tokens in the prompt \((?<tokens>\d+)\) exceeds the model context size of (?<limit>\d+)/,
-  /requested token count exceeds the model's maximum context length of (?<limit>\d+)/,
   // llama.cpp and LM Studio.
-  /\((?<tokens>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/,
+  /\((?<tokens>\d+) tokens\) exceeds (?:the available )?context size \((?<limit>\d+)/,
   /available context size \((?<limit>\d+)/,
   /keep the first (?<tokens>\d+) tokens when context .{0,80}?context length of only (?<limit>\d+)/,
   // xAI, GitHub Copilot, Kimi, Mistral, Fireworks, Cerebras and Groq.
@@ -163,13 +162,12 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)\. given: (?<tokens>\d+) `inputs` tokens and (?<more>\d+)/,
   /`inputs` must have less than (?<limit>\d+) tokens\. given: (?<tokens>\d+)/,
   /token count .{0,80}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
-  // Triton and Databricks, TensorRT-LLM, GitHub Models and Cloudflare.
-  /input(?: prompt)? length (?<tokens>\d+) exceeds (?:the )?maximum (?:input|context) length (?<limit>\d+)/,
+  // TensorRT-LLM, GitHub Models and Cloudflare.
   /prompt length \((?<tokens>\d+)[^)]*\).{0,40} max_num_tokens \((?<limit>\d+)/,
   /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
   /max size: (?<limit>\d+) tokens/,
   /tokens \((?<tokens>\d+)\) exceeded this model context window limit \((?<limit>\d+)/,
-  // Text generation servers, Poolside, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake, SiliconFlow.
+  // Triton and Databricks, text generation servers, Poolside, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake, SiliconFlow.
   /(?:prompt|input) length \(?(?<tokens>\d+)\)? (?:exceeds|is greater than) (?:the |model's )?max\D{0,40}(?<limit>\d+)/,
   /prompt too long: (?<tokens>\d+) tokens exceeds max\D{0,24}(?<limit>\d+)/,
   /tokens in the prompt \((?<tokens>\d+)\) exceeds the max\D{0,24}(?<limit>\d+)/,
@@ -177,7 +175,6 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens and max_tokens exceeds the limit of (?<limit>\d+)/,
   /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
   /requested tokens \((?<tokens>\d+)\) exceed context window of (?<limit>\d+)/,
-  /\((?<tokens>\d+) tokens\) exceeds context size \((?<limit>\d+)/,
   /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
   /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
   /max input (?:tokens|length) is (?<limit>\d+)/,
@@ -215,7 +212,7 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
     "signature",
     /signature\b.{0,80}(?:thinking|thought|valid|corrupt|expired|missing|required)|(?:invalid|corrupted|missing|expired).{0,40}signature/
   ],
-  ["signature", /encrypted[_ ]content|thinking` blocks .{0,40}cannot be modified/],
+  ["signature", /encrypted[_ ]content|could not decode the compaction blob|thinking` blocks .{0,40}cannot be modified/],
   // Reasoning that OpenAI stored, or not; and servers that refuse the fields which they sent: Groq, Cerebras, Mistral.
   ["signature", /item with id 'rs_\w+' not found|'reasoning' was provided without|without its required 'reasoning'/],
   [
@@ -223,6 +220,11 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
     /(?:\breasoning_(?:content|details)|messages.{0,80}\breasoning)['"`:].{0,40}(?:unsupported|not supported|not permitted|unexpected)|(?:not permitted|unexpected).{0,40}\breasoning_(?:content|details)/
   ],
   ["signature", /duplicate item found with id rs_/],
+  // Servers of Chat Completions that take no files: vLLM, DashScope, DeepSeek. Some list what they take, images among it.
+  [
+    "file",
+    /(?:unknown|unsupported|invalid|input)[a-z ]{0,40}(?:type|value|variant|tag)\W{1,3}(?:file|document|input_file)\b|file must have a file_id/
+  ],
   // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
   [
     "image",
@@ -246,6 +248,9 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
     /(?:file_data|file_id|input_file|document\b|audio|video).{0,80}(?:valid|expected|unsupported|support|exceed|pages|process|expired|not found)/
   ]
 ]
+
+/** How the Gemini API says that a call has no signature. Without others, it has none either. */
+export const missingSignature = /missing a .?thought_signature/i
 
 /** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
 const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
@@ -277,9 +282,8 @@ export const refusedIn = (status: number, fault: ProviderFault): RefusedContent 
   const text = `${kind} ${message}`.toLowerCase()
   // Addresses of files that expired are refused with 403 or 404, and images by routers with 404.
   const isFailing = status >= 500 && !unableTo.test(text)
-  if (isPage || status < 400 || isFailing || [401, 402, 408, 429].includes(status) || otherParts.test(text)) {
-    return undefined
-  }
+  if (isPage || status < 400 || isFailing || [401, 402, 408, 429].includes(status)) return undefined
+  if (otherParts.test(text) || missingSignature.test(text)) return undefined
   return refusals.find(([, form]) => form.test(text))?.[0]
 }
 

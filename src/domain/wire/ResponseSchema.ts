@@ -10,6 +10,21 @@ export const instructionWith = (instruction: string | undefined, schema: Respons
     `Answer with JSON that fits this JSON schema, without any other text and without a fence:\n${JSON.stringify(schema)}`
   ].join("\n\n")
 
+/** A request with its schema in words. */
+export const withToldSchema = <
+  Request extends {
+    readonly responseSchema?: ResponseSchema | undefined
+    readonly systemInstruction?: string | undefined
+  }
+>(
+  request: Request
+): Request => {
+  const { responseSchema, systemInstruction } = request
+  return responseSchema === undefined
+    ? request
+    : { ...request, systemInstruction: instructionWith(systemInstruction, responseSchema), responseSchema: undefined }
+}
+
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Predicate.isObject(value) ? Object.values(value) : [])
 
 /** Whether every object of a schema has exactly the properties that it names, as OpenAI requires to hold an answer to it. */

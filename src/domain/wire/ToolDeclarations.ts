@@ -32,6 +32,19 @@ const toJsonSchema = (value: unknown): unknown => {
   )
 }
 
+/** A schema with the type of alternatives in each of them. Kimi's servers refuse one beside them, with every request. */
+const withTypedForms = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withTypedForms)
+  if (!isJson(value)) return value
+  const schema = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withTypedForms(each)]))
+  const { anyOf, type, ...rest } = schema
+  if (typeof type !== "string" || !Array.isArray(anyOf)) return schema
+  const forms = anyOf.map((form: unknown) =>
+    isJson(form) && !("type" in form || "$ref" in form) ? { type, ...form } : form
+  )
+  return { ...rest, anyOf: forms }
+}
+
 const requiredOf = (schema: Json): ReadonlyArray<unknown> =>
   Array.isArray(schema["required"]) ? schema["required"] : []
 
@@ -79,7 +92,8 @@ export const toolDeclarations = (
       declared.flatMap(({ functionDeclarations }) =>
         functionDeclarations.map(({ description, name, parameters, parametersJsonSchema }) => {
           const schema = parametersJsonSchema ?? toJsonSchema(parameters ?? {})
-          const shape = isJson(schema) ? plainSchema(schema, schema) : {}
+          const plain = isJson(schema) ? withTypedForms(plainSchema(schema, schema)) : {}
+          const shape = isJson(plain) ? plain : {}
           return {
             name,
             ...(description === undefined ? {} : { description }),
@@ -90,7 +104,7 @@ export const toolDeclarations = (
       )
   })
 
-/** The names of tools in a dialect that allows letters, digits, `_` and `-`, at most 64 of them. */
+/** The names of tools in a dialect that allows letters, digits, `_` and `-`, at most 64 of them, the first of which is no digit. */
 export interface ToolNames {
   /** The name that is sent for a tool. */
   readonly sent: (name: string) => string
@@ -102,7 +116,12 @@ const maxNameChars = 64
 
 /** Names for these tools. A name that has to change stays distinct from the others. */
 export const toolNames = (declarations: ReadonlyArray<ToolDeclaration>): ToolNames => {
-  const plain = (name: string) => name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, maxNameChars) || "_"
+  // Kimi's servers refuse a name that begins with a digit, with every request.
+  const plain = (name: string) =>
+    name
+      .replaceAll(/[^A-Za-z0-9_-]/g, "_")
+      .replace(/^(?![A-Za-z_])/, "t_")
+      .slice(0, maxNameChars)
   const names = new Set(declarations.map(({ name }) => name))
   const sent = new Map<string, string>()
   const own = new Map<string, string>()

@@ -1,5 +1,8 @@
 import { Effect, Result, Stream } from "effect"
+import type { Json } from "../../domain/text/JsonObject.ts"
 import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
+import type { DialogueRequest } from "../../domain/wire/Dialogue.ts"
+import { formOf, type LearnedForm, learnedFrom, nothingLearned, withLearned } from "../../domain/wire/LearnedForm.ts"
 import { endMark } from "../../domain/wire/SseEvents.ts"
 import { collect, finished } from "../../services/model/CollectedAnswer.ts"
 import {
@@ -65,6 +68,39 @@ export const chunks = (
       finished
     )
   })
+
+/**
+ * Asks in the form that a server takes: what a refusal tells of it is heeded at once, and remembered in `learned` for later requests to the model.
+ * A refusal may quote anything: what it told is known once a request of this form was accepted.
+ */
+export const learning = <Request extends DialogueRequest>(
+  learned: Map<string, LearnedForm>,
+  request: Request,
+  bodyOf: (request: Request, known: LearnedForm) => Json,
+  ask: (body: Json) => Stream.Stream<ModelChunk, ModelError>
+): Stream.Stream<ModelChunk, ModelError> => {
+  const askIn = (known: LearnedForm, isNew: boolean): Stream.Stream<ModelChunk, ModelError> => {
+    const body = withLearned(bodyOf(formOf(request, known), known), known)
+    let isAccepted = false
+    return ask(body).pipe(
+      Stream.onFirst(() =>
+        Effect.sync(() => {
+          isAccepted = true
+          if (isNew) learned.set(request.model, known)
+        })
+      ),
+      Stream.catch((error) => {
+        const { reason } = error
+        const isRefused = reason._tag === "InvalidRequestError" && reason.refused === undefined
+        // llama.cpp fails where its template refuses.
+        const isForm = !isAccepted && (isRefused || reason._tag === "InternalProviderError")
+        const more = isForm ? learnedFrom(known, reason.detail ?? "", body) : undefined
+        return more === undefined ? Stream.fail(error) : askIn(more, true)
+      })
+    )
+  }
+  return Stream.suspend(() => askIn(learned.get(request.model) ?? nothingLearned, false))
+}
 
 /** The calls of a provider. A whole answer is collected from its stream unless `generate` asks for one. */
 type Calls = Pick<Model["Service"], "countTokens" | "stream"> & Partial<Pick<Model["Service"], "describe" | "generate">>

@@ -1,12 +1,12 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
-import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
+import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunks, modelOf } from "./AnswerChunks.ts"
+import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
@@ -18,13 +18,9 @@ import { call, events } from "./ProviderExchange.ts"
 const names: ProviderNames = { keys: keyVariables.anthropic, baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"
 
-/** The maximum length of the answer, which every request must state. Default: the part of the window kept for the answer. */
-const maxTokensOf = (model: string): number =>
-  Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
-
 const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
   Effect.map(opened(provider, modelRequest), ({ names, request }) => ({
-    request: { ...request, maxOutputTokens: request.maxOutputTokens ?? maxTokensOf(request.model) },
+    request: { ...request, maxOutputTokens: request.maxOutputTokens ?? answerLength(request.model) },
     tools: names
   }))
 
@@ -38,8 +34,17 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
-    chunks(provider, events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      anthropicAnswerReader({ tools, target: targetOf(request) })
+    learning(
+      provider.learned,
+      request,
+      (own, { needs }) => requestBody(own, tools, needs),
+      // The API requires a length.
+      (body) =>
+        chunks(
+          provider,
+          events(carrying(provider, request), "v1/messages", { max_tokens: request.maxOutputTokens, ...body }),
+          () => anthropicAnswerReader({ tools, target: targetOf(request) })
+        )
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 

@@ -6,8 +6,8 @@ import { InvalidResponseError, ModelError, type ModelErrorReason } from "../../s
 /** A `ModelError` for a reason. */
 export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
 
-/** A text of the server, cut to what fits an error message. */
-export const clip = (text: string): string => clipped(text, 500)
+/** A text of the server in one line, cut to what fits an error message. */
+export const clip = (text: string): string => clipped(text.trim().replace(/\s+/g, " "), 500)
 
 /** The error of an answer that cannot be used. */
 export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))

@@ -1,14 +1,14 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
+import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
-import { type LearnedForm, learnedFrom, nothingLearned, withLearned } from "../../domain/wire/OpenAiRequest.ts"
 import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
-import { type Model, type ModelChunk, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
-import { chunks, modelOf } from "./AnswerChunks.ts"
+import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import type { ProviderNames } from "./ProviderErrors.ts"
@@ -29,40 +29,25 @@ const defaultBaseUrl = "https://api.openai.com/v1"
 interface Server extends Provider {
   readonly api: "chat" | "responses"
   readonly isOpenAi: boolean
-  /** What it refused in requests, by model. */
-  readonly learned: Map<string, LearnedForm>
 }
 
+/** Servers whose answers end after some hundred tokens where a request names no length: Kimi's and Cloudflare's. */
+const answersBriefly = /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|cloudflare\.com)$/
+
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(server, request), ({ names: tools, request }) => {
+  Effect.map(opened(server, request), ({ names: tools, request: asked }) => {
+    const length = answersBriefly.test(asked.server) ? answerLength(asked.model) : undefined
+    const request = { ...asked, maxOutputTokens: asked.maxOutputTokens ?? length }
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
-    const { learned } = server
     const isChat = server.api === "chat"
     const path = isChat ? "chat/completions" : "responses"
     const makeReader = () => (isChat ? chatAnswerReader(reading) : responsesAnswerReader(reading))
-    const ask = (known: LearnedForm, isNew: boolean): Stream.Stream<ModelChunk, ModelError> => {
-      const own = isChat
-        ? chatBody(request, tools, server.isOpenAi, known.needsReasoning)
-        : responsesBody(request, tools)
-      const body = withLearned(own, known)
-      let isAccepted = false
-      return chunks(server, events(server, path, body), makeReader).pipe(
-        // A refusal may quote anything: what it told is known once a request of this form was accepted.
-        Stream.onFirst(() =>
-          Effect.sync(() => {
-            isAccepted = true
-            if (isNew) learned.set(request.model, known)
-          })
-        ),
-        Stream.catch((error) => {
-          const { reason } = error
-          const isForm = !isAccepted && reason._tag === "InvalidRequestError" && reason.refused === undefined
-          const more = isForm ? learnedFrom(known, reason.detail, body) : undefined
-          return more === undefined ? Stream.fail(error) : ask(more, true)
-        })
-      )
-    }
-    return Stream.suspend(() => ask(learned.get(request.model) ?? nothingLearned, false))
+    return learning(
+      server.learned,
+      request,
+      (own, { needs }) => (isChat ? chatBody(own, tools, server.isOpenAi, needs) : responsesBody(own, tools)),
+      (body) => chunks(server, events(server, path, body), makeReader)
+    )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {
@@ -72,7 +57,6 @@ const make = (options: Options, send: Send): Model["Service"] => {
     ...provider,
     names,
     isOpenAi,
-    learned: new Map(),
     api: options.api ?? (isOpenAi ? "responses" : "chat"),
     // A local server may need no key.
     needsKey: isOpenAi,

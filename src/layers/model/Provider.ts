@@ -1,4 +1,5 @@
 import { Config, Effect, Layer, Option, Redacted, Result, Schema, type Duration } from "effect"
+import type { LearnedForm } from "../../domain/wire/LearnedForm.ts"
 import { toolDeclarations, toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { send, type Send } from "./HttpSend.ts"
@@ -9,7 +10,7 @@ import { keyError, type ProviderNames } from "./ProviderErrors.ts"
 
 /** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
 export interface Timeouts {
-  /** For each piece of an answer: the first since the request, every other since the one before was taken. */
+  /** Without a byte of an answer: since the request, and since the byte before. A comment that keeps the connection open is one. */
   readonly chunk: Duration.Input
   /** For a count of tokens. */
   readonly countTokens: Duration.Input
@@ -41,6 +42,8 @@ export interface Provider {
   /** Whether every call needs a key. */
   readonly needsKey: boolean
   readonly send: Send
+  /** What the server refused in requests, by model. */
+  readonly learned: Map<string, LearnedForm>
 }
 
 /** Returns the input of a request, and the names of its tools. Fails for tools that are not declared functions. */
@@ -63,7 +66,7 @@ export const providerOf = (
   { apiKey, baseUrl, model, timeouts }: ProviderOptions,
   defaultBaseUrl: string,
   send: Send
-): Pick<Provider, "baseUrl" | "key" | "model" | "send" | "timeouts"> => {
+): Omit<Provider, "headers" | "names" | "needsKey"> => {
   const key = (apiKey === undefined || typeof apiKey === "string" ? (apiKey ?? "") : Redacted.value(apiKey)).trim()
   const url = new URL(baseUrl ?? defaultBaseUrl)
   // A relative path would replace the last folder of a base without a slash.
@@ -73,6 +76,7 @@ export const providerOf = (
     baseUrl: url,
     model,
     send,
+    learned: new Map(),
     timeouts: { ...defaultTimeouts, ...timeouts }
   }
 }

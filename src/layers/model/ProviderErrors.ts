@@ -20,7 +20,7 @@ import { clip } from "./ModelFailures.ts"
 
 /** How servers say that an account is empty, or at a limit of hours and more: z.ai, MiniMax, xAI, OpenRouter, Ollama, Codex, Gemini. */
 const emptyAccount =
-  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly) (?:\w+ ){0,2}(?:limit|cap\b)|credits are depleted|available credits/i
+  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly) (?:\w+ ){0,2}(?:limit|cap\b)|credits are depleted|available credits|extra usage is required|free-models-per-day/i
 
 /** Whether a quota is used up that does not refill within minutes. The Gemini API says the same of a rate, in details. */
 const isQuota = (status: number, { exhaustedQuota, kind, message }: ProviderFault): boolean =>
@@ -49,7 +49,8 @@ const policyOf = (status: number, { kind, message }: ProviderFault): string | un
 const isUnreadable = /tool_use_failed|output_parse_failed/
 
 /** The words of servers, and of proxies before them, that have nothing at a path. */
-const isNowhere = /^(?:404 )?(?:(?:page |resource )?not found|method not allowed)\.?$/i
+const isNowhere =
+  /^(?:(?:404 )?(?:(?:page |resource )?not found|method not allowed)\.?$|unexpected endpoint or method)/i
 
 /** The header `retry-after` (seconds, or a date by the server's clock) or `retry-after-ms`. */
 export const retryAfter = (
@@ -65,11 +66,14 @@ export const retryAfter = (
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
-/** The delay that an error states, also in a message: `Please try again in 1.2s`. */
+/** The delay that an error states, also in a message: `Please try again in 1m1.2s`, `Please retry after 20 seconds`. */
 const statedDelay = ({ message, retryMillis }: ProviderFault): Duration.Duration | undefined => {
   if (retryMillis !== undefined) return Duration.millis(retryMillis)
-  const [, number, unit] = /try again in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message) ?? []
-  return number === undefined ? undefined : Duration.millis(Number(number) * (unit === "ms" ? 1 : 1_000))
+  const [, hours = 0, minutes = 0, number, unit] =
+    /(?:try again in|retry (?:after|in)) (?:(\d+)h)?(?:(\d+)m(?!s))?(\d+(?:\.\d+)?) ?(ms|s)/i.exec(message) ?? []
+  if (number === undefined) return undefined
+  const seconds = Number(hours) * 3_600 + Number(minutes) * 60
+  return Duration.millis(seconds * 1_000 + Number(number) * (unit === "ms" ? 1 : 1_000))
 }
 
 /** Names used in the messages. */
@@ -93,7 +97,7 @@ export const reasonOfStatus = (
   names: ProviderNames
 ): ModelErrorReason => {
   const { isPage = false, kind, message } = fault
-  const detail = clip(message.trim() === "" ? `HTTP ${status}` : message)
+  const detail = clip(message) || `HTTP ${status}`
   const retryDelay = delay ?? statedDelay(fault)
   const waiting = retryDelay === undefined ? {} : { retryAfter: retryDelay }
   if (status >= 300 && status < 400) return new InvalidResponseError({ detail: `a redirection (${status})` })
@@ -118,7 +122,10 @@ export const reasonOfStatus = (
     return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
-  if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })
+  if (status === 408 || status === 409 || status >= 500) {
+    const said = isPage || clip(message) === "" ? {} : { detail }
+    return new InternalProviderError({ status, ...said, ...waiting })
+  }
   return new InvalidRequestError({ detail })
 }
 
@@ -139,7 +146,9 @@ const statusOfKind = (kind: string): number => {
 
 /** The reason of an error in the middle of an answer. */
 export const reasonOfEvent = (fault: ProviderFault, names: ProviderNames): ModelErrorReason => {
-  const code = Number(/\b[45]\d\d\b/.exec(fault.kind)?.[0] ?? statusOfKind(fault.kind))
+  // LM Studio says so with the status of an answer.
+  const isElsewhere = fault.kind === "" && isNowhere.test(fault.message)
+  const code = isElsewhere ? 404 : Number(/\b[45]\d\d\b/.exec(fault.kind)?.[0] ?? statusOfKind(fault.kind))
   return reasonOfStatus(code, fault, undefined, names)
 }
 

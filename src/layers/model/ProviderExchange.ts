@@ -3,7 +3,7 @@ import * as Sse from "effect/encoding/Sse"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
 import { maxAnswerParts } from "../../domain/wire/AnswerReader.ts"
 import { faultOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
-import { endMark, isEndMark } from "../../domain/wire/SseEvents.ts"
+import { endMark, isEndMark, isKeptOpen } from "../../domain/wire/SseEvents.ts"
 import { AnswerTooLargeError, InvalidRequestError, type ModelError, TimeoutError } from "../../services/model/Model.ts"
 import type { ProviderRequest, Reply } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
@@ -32,6 +32,17 @@ const tooLarge = (unit: "bytes" | "parts", limit: number) => failed(new AnswerTo
 /** The next bytes of an answer; undefined at its end. */
 const nextBytes = ({ baseUrl }: Provider, { next }: Reply) =>
   Effect.mapError(next, (error) => failed(reasonOfConnection(error, true, baseUrl.host)))
+
+/**
+ * The values of JSON in the data of an event. Some relays leave out the blank line between events, or send lines of JSON or a list in place of
+ * events.
+ */
+const valuesIn = (data: string): ReadonlyArray<string> => {
+  if (!/\n|^\s*\[\s*\{/.test(data)) return [data]
+  const value = Result.getOrUndefined(parseJson(data))
+  if (Array.isArray(value)) return value.map((each) => JSON.stringify(each))
+  return value === undefined ? data.split("\n") : [data]
+}
 
 /** The text of a whole body. */
 export const textOf = Effect.fnUntraced(function* (
@@ -92,7 +103,10 @@ const bytesOf = (body: unknown): ReadonlyArray<Uint8Array> => [Buffer.from(wellF
 const open = Effect.fnUntraced(function* (provider: Provider, path: string, body: ReadonlyArray<Uint8Array>) {
   const key = yield* keyOf(provider)
   const headers = { "content-type": "application/json", ...provider.headers(key) }
-  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method: "POST", headers, body })
+  const url = new URL(path, provider.baseUrl)
+  // Such as Azure's `api-version`.
+  for (const [name, value] of provider.baseUrl.searchParams) url.searchParams.set(name, value)
+  return yield* exchanged(provider, { url, method: "POST", headers, body })
 })
 
 /** Asks for JSON. */
@@ -107,7 +121,7 @@ export const call = (provider: Provider, path: string, body: unknown): Effect.Ef
 const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | undefined, ModelError> => {
   const arrived: Array<string> = []
   const decoder = new TextDecoder()
-  const parser = Sse.makeParser((event) => void (event._tag === "Event" && arrived.push(event.data)), {
+  const parser = Sse.makeParser((event) => void (event._tag === "Event" && arrived.push(...valuesIn(event.data))), {
     maxEventSize: maxAnswerBytes
   })
   let [size, count] = [0, 0]
@@ -116,7 +130,8 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
   let whole: string | undefined
   return Effect.gen(function* () {
     while (arrived.length === 0 && !isOver) {
-      const bytes = yield* nextBytes(provider, reply)
+      // Whatever comes, such as a comment, tells that the server is there.
+      const bytes = yield* failAfter(provider.timeouts.chunk)(nextBytes(provider, reply))
       isOver = bytes === undefined
       size += bytes?.length ?? 0
       if (size > maxAnswerBytes) return yield* tooLarge("bytes", maxAnswerBytes)
@@ -127,7 +142,7 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
       if (whole !== undefined) whole += text
       // Some servers leave out the blank line after the last event.
       else parser.feed(isOver ? `${text}\n\n` : text)
-      if (isOver && whole !== undefined) arrived.push(whole)
+      if (isOver && whole !== undefined) arrived.push(...valuesIn(whole))
     }
     if (arrived.length > 0) count += 1
     return count > maxAnswerParts ? yield* tooLarge("parts", maxAnswerParts) : arrived.shift()
@@ -144,6 +159,7 @@ export const events = (
 ): Stream.Stream<unknown, ModelError> =>
   Effect.map(Effect.scope, (scope) => {
     const start = open(provider, path, isBytes(body) ? body : bytesOf(body)).pipe(
+      failAfter(provider.timeouts.chunk),
       Effect.map((reply) => eventsIn(provider, reply)),
       Scope.provide(scope)
     )
@@ -151,11 +167,14 @@ export const events = (
       const read = yield* opening
       const data = yield* read
       if (data === undefined) return undefined
+      if (isKeptOpen(data)) return [{}, Effect.succeed(read)] as const
       if (isEndMark(data)) return [endMark, Effect.succeed(Effect.undefined)] as const
       const event = parseJson(data)
       if (Result.isSuccess(event)) return [event.success, Effect.succeed(read)] as const
       const { _tag, message } = event.failure
-      return yield* unusable(_tag === "TooDeep" ? message : "it contains an event that is not JSON")
-    }, failAfter(provider.timeouts.chunk))
+      // What begins like one may have the model's words.
+      const said = data.trimStart().startsWith("{") ? "" : ` (${hideKey(provider)(data)})`
+      return yield* unusable(_tag === "TooDeep" ? message : `it contains an event that is not JSON${said}`)
+    })
     return Stream.unfold(start, next)
   }).pipe(Stream.unwrap)

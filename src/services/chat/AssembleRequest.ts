@@ -17,7 +17,7 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import type { Assembled } from "../compression/strategies/StrategyRunner.ts"
 import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
-import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { type TokenCountError, type TokenCounter, withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 import { fitImages, fittedImages } from "./FitImages.ts"
@@ -91,13 +91,10 @@ export const ingestMessage = Effect.fnUntraced(function* (
   const ofProvider = yield* fittedImages(chat, context, items)
   const all = [...ofStrategy, ...ofProvider.filter(({ entry, part }) => !isTaken.has(`${entry}:${part}`))]
   if (all.length === 0) return pending
-  const counter = yield* TokenCounter
-  const shown: Array<PendingPart> = []
-  for (const { entry, part, replacement } of all) {
-    const at = items.findIndex((item) => item.entry.id === entry)
-    const tokens = sum(yield* counter.count([replacement]))
-    shown.push({ at, part, replacement, tokens: TokenCount.make(tokens) })
-  }
+  const shown = (yield* withTokens(all)).map(({ entry, ...each }): PendingPart => ({
+    ...each,
+    at: items.findIndex((item) => item.entry.id === entry)
+  }))
   return { ...pending, shown }
 })
 
@@ -107,19 +104,14 @@ const smaller = Effect.fnUntraced(function* (
   chat: ChatState
 ): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
   if (shorten.length === 0) return []
-  const counter = yield* TokenCounter
   const items = new Map(view((yield* Ref.get(chat.session)).conversation).map((item) => [item.entry.id, item]))
-  const parts: Array<Patch["shorten"][number]> = []
-  for (const { entry, part, replacement } of shorten) {
+  return (yield* withTokens(shorten)).filter(({ entry, part, replacement, tokens }) => {
     const item = items.get(entry)
-    if (item === undefined) continue
+    if (item === undefined) return false
     const before = item.shortened.get(part)?.tokens ?? item.entry.tokens[part] ?? 0
-    const tokens = sum(yield* counter.count([replacement]))
     // A smaller image may be estimated at the same number of tiles.
-    const isSmaller = tokens < before || isReduced(itemParts(item)[part], replacement)
-    if (isSmaller) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
-  }
-  return parts
+    return tokens < before || isReduced(itemParts(item)[part], replacement)
+  })
 })
 
 const pixelsOf = ({ inlineData }: Part): number => {

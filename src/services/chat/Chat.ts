@@ -340,7 +340,10 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
   }
   const settings = { ...before, ...changes }
   // Another model's provider may accept them.
-  if (askedModel(yield* Ref.get(chat.session), settings) !== asked) chat.requests.refusedTools.clear()
+  if (askedModel(yield* Ref.get(chat.session), settings) !== asked) {
+    chat.requests.refusedTools.clear()
+    chat.requests.isUnsigned = false
+  }
   yield* Ref.set(chat.settings, settings)
   if (settings.policy?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)
 }, Effect.uninterruptible)

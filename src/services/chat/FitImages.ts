@@ -1,13 +1,12 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import { itemParts, type Patch, sum, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { itemParts, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { withoutMedia } from "../../domain/conversation/LeftOut.ts"
 import { imageLimitsOf, isInlineImage, type OversizedImage, oversized } from "../../domain/model/ImageLimits.ts"
 import type { Session } from "../../domain/session/Session.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
 import type { ShownPart } from "../compression/strategies/StrategyRunner.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
@@ -82,13 +81,11 @@ export const fitImages = Effect.fnUntraced(function* (chat: ChatState, { model }
   const { count, items } = uncheckedItems(chat, yield* Ref.get(chat.session), model)
   const shown = yield* shownFor(items, model, count)
   if (shown.length > 0) {
-    const counter = yield* TokenCounter
-    const shorten: Array<Patch["shorten"][number]> = []
-    for (const each of shown) {
-      const tokens = sum(yield* counter.count([each.replacement]))
-      shorten.push({ ...each, tokens: TokenCount.make(tokens) })
-    }
-    yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
+    yield* commit(chat, {
+      _tag: "Masked",
+      at: yield* Clock.currentTimeMillis,
+      shorten: yield* withTokens(shown)
+    })
     const out = shown.filter(({ replacement }) => !isInlineImage(replacement)).length
     if (out > 0) {
       const message = `${out === 1 ? "an image was" : `${out} images were`} left out of the request, because ${tooLarge}`

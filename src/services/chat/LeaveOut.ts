@@ -1,7 +1,8 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import { type Patch, sum, view } from "../../domain/conversation/Conversation.ts"
+import { view } from "../../domain/conversation/Conversation.ts"
 import {
+  hasMedia,
   leftOut,
   type MediaPlace,
   mediaIn,
@@ -9,12 +10,11 @@ import {
   withoutMedia
 } from "../../domain/conversation/LeftOut.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
-import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { RefusedContent } from "../../domain/wire/ProviderFault.ts"
 import { toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import { declaredNames, withoutTools } from "../hooks/ModelHooks.ts"
 import type { InvalidRequestError, ModelErrorReason } from "../model/Model.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
@@ -80,9 +80,9 @@ export const leaveOut = Effect.fnUntraced(function* (
   earlier: ReadonlyArray<ModelErrorReason>,
   emit: Emit
 ) {
-  const kind = kindOf(reason)
-  if (kind === undefined) return false
-  if (kind === "signature") {
+  const refused = kindOf(reason)
+  if (refused === undefined) return false
+  if (refused === "signature") {
     if (chat.requests.isUnsigned) return false
     chat.requests.isUnsigned = true
     yield* emit({
@@ -93,20 +93,19 @@ export const leaveOut = Effect.fnUntraced(function* (
     })
     return true
   }
-  if (kind === "tool") {
+  if (refused === "tool") {
     const alike = earlier.filter(({ message: text }) => text === reason.message)
     return reason._tag === "InvalidRequestError" && alike.length < maxAlike && (yield* leaveOutTool(chat, reason, emit))
   }
   const items = view((yield* Ref.get(chat.session)).conversation)
+  // Servers that name the form of a content alone may mean either.
+  const isThere = refused === "bytes" || hasMedia(message, refused) || mediaIn(items, refused).length > 0
+  const kind = isThere ? refused : refused === "image" ? "file" : "image"
   const places = leftOut(mediaIn(items, kind), kind, message, earlier.length)
   if (places.length === 0) return false
-  const counter = yield* TokenCounter
-  const shorten: Array<Patch["shorten"][number]> = []
-  for (const place of places) {
-    const replacement = withoutMedia(place, whys[kind])
-    const tokens = sum(yield* counter.count([replacement]))
-    shorten.push({ entry: place.entry, part: place.part, replacement, tokens: TokenCount.make(tokens) })
-  }
+  const shorten = yield* withTokens(
+    places.map((place) => ({ entry: place.entry, part: place.part, replacement: withoutMedia(place, whys[kind]) }))
+  )
   yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })
   yield* emit({ _tag: "Notice", source: "model", message: noticeOf(places, kind, reason) })
   return true

@@ -124,8 +124,13 @@ export class WindowGuard {
   private revision = 0
   /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
-  /** The last request whose count is known or expected. `rate`: the tokens of an estimated one that is added to it. Undefined: none. */
-  private last: { readonly estimated: number; readonly counted: number; readonly rate: number } | undefined
+  /**
+   * The last request whose count is known or expected. `rate`: the tokens of an estimated one that is added to it; `added`: those that the server adds
+   * to each request. Undefined: none.
+   */
+  private last:
+    | { readonly estimated: number; readonly counted: number; readonly rate: number; readonly added: number }
+    | undefined
   /** Whether the model was asked for a count and gave none. */
   private isCountUnavailable = false
 
@@ -140,9 +145,9 @@ export class WindowGuard {
 
   /**
    * Returns the policy for compressing to this many estimated tokens. `scale` is the model's tokens per estimated
-   * token.
+   * token, `added` those that no compression changes.
    */
-  policy(limit: number, scale = 1): Policy {
+  policy(limit: number, scale = 1, added = 0): Policy {
     const base: Policy = { ...defaultPolicy, summarizer: "model", ...this.options.policy }
     return {
       ...base,
@@ -150,7 +155,7 @@ export class WindowGuard {
       ...(base.snapshotBudget === undefined ? {} : { snapshotBudget: toEstimated(base.snapshotBudget, scale) }),
       ...(base.digestBudget === undefined ? {} : { digestBudget: toEstimated(base.digestBudget, scale) }),
       limit: TokenCount.make(limit),
-      threshold: Math.min(1, this.trigger / scale / Math.max(1, limit))
+      threshold: Math.min(1, (this.trigger - added) / scale / Math.max(1, limit))
     }
   }
 
@@ -208,10 +213,12 @@ export class WindowGuard {
         const forced = cost.maxTokens > this.maxRequestTokens
         const isDue = subject.isDue ?? (cost.expectedTokens >= this.trigger && tokens >= waiting)
         if (!forced && (round > 0 || !isDue)) break
-        // The planner counts in estimated tokens.
-        const limit = Math.max(1, Math.floor((this.maxRequestTokens * tokens) / Math.max(cost.maxTokens, tokens)))
-        const scale = cost.expectedTokens > free && tokens > 0 ? (cost.expectedTokens - free) / tokens : 1
-        const policy = this.policy(limit, scale)
+        // The planner counts in estimated tokens, and what a server adds to each request is none of its, unless that is most of it: then it is doubted.
+        const added = Math.min(this.last?.added ?? 0, this.trigger / 2)
+        const room = (this.maxRequestTokens - added) * tokens
+        const limit = Math.max(1, Math.floor(room / Math.max(cost.maxTokens - added, tokens)))
+        const own = cost.expectedTokens - free - added
+        const policy = this.policy(limit, own > 0 && tokens > 0 ? own / tokens : 1, added)
         const outcome = yield* subject.compress(round === 0 ? policy : { ...policy, ...extractivePolicy }, forced)
         why = "degraded" in outcome ? outcome.degraded?.message : "message" in outcome ? outcome.message : undefined
         if (patchOf(outcome) === undefined) {
@@ -241,7 +248,7 @@ export class WindowGuard {
       if (actual > bound) this.revision += 1
       if (isPlausibleCount(actual, tokens)) {
         yield* this.lookUpScale({ parts, tokens })
-        this.last = { estimated: tokens, counted: actual, rate: this.last?.rate ?? 1 }
+        this.last = { rate: 1, added: 0, ...this.last, estimated: tokens, counted: actual }
       }
       return undefined
     })
@@ -277,7 +284,8 @@ export class WindowGuard {
   scaleOf(request: SizedRequest, isNew: boolean, ask: boolean, reported?: number): Effect.Effect<number | undefined> {
     return Effect.gen({ self: this }, function* () {
       const { tokens } = request
-      if (isNew && reported !== undefined) this.last = { estimated: tokens, counted: reported * tokens, rate: reported }
+      if (isNew && reported !== undefined)
+        this.last = { estimated: tokens, counted: reported * tokens, rate: reported, added: 0 }
       else if (isNew || this.last === undefined) yield* this.lookUpScale(request)
       const { recount } = this.options
       if (this.last === undefined && ask && !this.isCountUnavailable && recount !== undefined) {
@@ -297,7 +305,12 @@ export class WindowGuard {
       this.last =
         expected === undefined
           ? undefined
-          : { estimated: request.tokens, counted: expected, rate: Math.max(0, expected - added) / request.tokens }
+          : {
+              estimated: request.tokens,
+              counted: expected,
+              rate: Math.max(0, expected - added) / request.tokens,
+              added: Math.min(added, expected)
+            }
       return this.scaleAt(request.tokens) ?? 1
     })
   }

@@ -4,18 +4,29 @@ import { InvalidResponseError, type ModelAnswer, type ModelChunk, ModelError } f
 
 /** What every provider's stream of chunks has to be, and the whole answer that it makes. */
 
+const unusable = (detail: string) => new ModelError({ reason: new InvalidResponseError({ detail }) })
+
 /** The failure of an answer that did not end properly. */
-export const unfinished = new ModelError({
-  reason: new InvalidResponseError({ detail: "it ended without a finish reason" })
-})
+export const unfinished = unusable("it ended without a finish reason")
+
+/** The failure of an answer without anything, as local servers give it: LM Studio, for a prompt that is longer than its context. */
+const nothing = unusable(
+  "its server sent nothing; check that it has loaded the model, with a context length that the conversation fits"
+)
 
 /** The chunks of an answer. Fails at its end if no finish reason came. */
 export const finished = <E, R>(chunks: Stream.Stream<ModelChunk, E, R>): Stream.Stream<ModelChunk, E | ModelError, R> =>
   Stream.suspend(() => {
     let isFinished = false
+    let isBegun = false
     return chunks.pipe(
-      Stream.tap(({ finishReason }) => Effect.sync(() => (isFinished ||= finishReason !== undefined))),
-      Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unfinished))))
+      Stream.tap(({ finishReason, parts }) =>
+        Effect.sync(() => {
+          isFinished ||= finishReason !== undefined
+          isBegun ||= parts.length > 0
+        })
+      ),
+      Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(isBegun ? unfinished : nothing))))
     )
   })
 

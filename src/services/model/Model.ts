@@ -111,11 +111,13 @@ export class RequestBytesError extends Schema.TaggedError<RequestBytesError>()("
 /** The provider failed on its side. */
 export class InternalProviderError extends Schema.TaggedError<InternalProviderError>()("InternalProviderError", {
   status: Schema.Natural,
+  /** What the server says of it. */
+  detail: Schema.optionalKey(Schema.String),
   /** When the server allows another attempt. */
   retryAfter: Schema.optionalKey(Schema.Duration)
 }) {
   override get message() {
-    return `the model's server failed (${this.status}); try again`
+    return `the model's server failed (${this.status}${this.detail === undefined ? "" : `: ${this.detail}`}); try again`
   }
 }
 

@@ -3,6 +3,7 @@ import { type Content, payload } from "../../domain/content/Content.ts"
 import { withoutEcho } from "../../domain/model/EchoedText.ts"
 import {
   ContentPolicyError,
+  InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
   type ModelAnswer,
@@ -46,6 +47,10 @@ const cleanReason = (reason: ModelErrorReason, clean: (text: string) => string):
       return new ContentPolicyError({ finishReason: clean(reason.finishReason) })
     case "InvalidRequestError":
       return new InvalidRequestError({ ...reason, detail: clean(reason.detail) })
+    case "InternalProviderError":
+      return reason.detail === undefined
+        ? reason
+        : new InternalProviderError({ ...reason, detail: clean(reason.detail) })
     case "InvalidResponseError":
       return new InvalidResponseError({ detail: clean(reason.detail) })
     default:

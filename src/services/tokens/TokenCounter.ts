@@ -3,7 +3,7 @@ import { isMedia, outputText, type Part, payload } from "../../domain/content/Co
 import { responseContent } from "../../domain/content/MediaBlocks.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { partTokens } from "../../domain/tokens/Tokens.ts"
+import { partTokens, TokenCount } from "../../domain/tokens/Tokens.ts"
 
 /** Tokens could not be counted. */
 export class TokenCountError extends Schema.TaggedError<TokenCountError>()("TokenCountError", {
@@ -46,6 +46,13 @@ export class TokenCounter extends Context.Service<
     count: (parts) => Effect.suspend(() => Work.run(counts(parts)))
   })
 }
+
+/** Parts in another form, each with the tokens of that. */
+export const withTokens = <P extends { readonly replacement: Part }>(parts: ReadonlyArray<P>) =>
+  Effect.map(
+    TokenCounter.use(({ count }) => count(parts.map(({ replacement }) => replacement))),
+    (counts) => parts.map((part, at) => ({ ...part, tokens: TokenCount.make(counts[at] ?? 0) }))
+  )
 
 const failed = (message: string, cause: unknown) => new TokenCountError({ message, cause })
 

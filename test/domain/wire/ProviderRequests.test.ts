@@ -8,8 +8,8 @@ import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
 import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
+import { formOf, learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/LearnedForm.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
-import { learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/OpenAiRequest.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { codecs, type DialectCodec, signatureOf as signed } from "../../support/GatewayDialects.ts"
@@ -669,7 +669,19 @@ describe("requests", () => {
       { temperature: undefined },
       {}
     ],
+    ["`temperature` is deprecated for this model.", { temperature: undefined }, {}],
+    ["`temperature` and `top_p` cannot both be specified for this model.", { top_p: undefined }, {}],
+    ['"thinking.type.enabled" is not supported for this model.', { thinking: undefined }, {}],
+    ["adaptive thinking is not supported on this model", { thinking: undefined }, {}],
     // A value alone.
+    ["temperature: Input should be less than or equal to 1", {}, { temperature: "0" }],
+    ["`temperature` may only be set to 1 when thinking is enabled", {}, { temperature: "0" }],
+    ["`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled", {}, { top_p: "1" }],
+    [
+      "thinking: Input tag 'adaptive' found using 'type' does not match any of the expected tags",
+      {},
+      { thinking: "{}" }
+    ],
     ["`max_tokens` must be less than or equal to `8192`", {}, limited],
     ["max_tokens is too large: 9. This model supports at most 8 completion tokens", {}, limited],
     ["invalid temperature: only 1 is allowed for this model", {}, { temperature: "0" }],
@@ -696,13 +708,17 @@ describe("requests", () => {
       temperature: 0,
       top_p: 1,
       reasoning: {},
+      thinking: {},
       reasoning_effort: "minimal",
       tool_choice: "required"
     }
     const learned = learnedFrom(nothingLearned, detail, body)
     assert.deepStrictEqual(learned && Object.fromEntries(learned.parameters), parameters)
     if (learned === undefined) return
-    assert.deepStrictEqual(Object.fromEntries(learned.values), values)
+    assert.deepStrictEqual(
+      [...learned.values],
+      Object.entries(values).map(([name, value]) => `${name} ${value}`)
+    )
     const next = withLearned(body, learned)
     for (const name of Object.keys({ ...parameters, ...values })) {
       assert.notProperty(next, name)
@@ -710,6 +726,127 @@ describe("requests", () => {
       if (name in values) assert.propertyVal(withLearned({ [name]: 7 }, learned), name, 7)
     }
     assert.isUndefined(learnedFrom(learned, detail, next))
+  })
+
+  it("each refused value of a parameter is left out", () => {
+    const learned = ["low", "high"].reduce((known, effort) => {
+      const detail = `'reasoning_effort' does not support '${effort}' with this model.`
+      return learnedFrom(known, detail, { reasoning_effort: effort }) ?? known
+    }, nothingLearned)
+    const sent = ["low", "medium", "high"].map((effort) => withLearned({ reasoning_effort: effort }, learned))
+    assert.deepStrictEqual(sent, [{}, { reasoning_effort: "medium" }, {}])
+  })
+
+  it("a call of another model has what its server refuses calls without", () => {
+    const unsigned = "Function call is missing a thought_signature in functionCall parts."
+    const unthought = "The `content[].thinking` in the thinking mode must be passed back to the API."
+    const known = [unsigned, unthought].reduce(
+      (known, detail) => learnedFrom(known, detail, {}) ?? assert.fail(detail),
+      nothingLearned
+    )
+    const signature = (dialect: "anthropic" | "chat", state: object) => ({
+      thoughtSignature: signatureOf(dialect, state)
+    })
+    const answered = (at: number) => user(response("look", "seen", `c${at}`), response("look", "seen", `d${at}`))
+    const contents = [
+      user(text("q")),
+      model(call("look", {}, "c1"), call("look", {}, "d1")),
+      answered(1),
+      model(
+        { text: "", ...signature("anthropic", thinking) },
+        {
+          ...call("look", {}, "c2"),
+          ...signature("chat", { extra_content: { google: { thought_signature: "own" } } })
+        },
+        call("look", {}, "d2")
+      ),
+      answered(2)
+    ]
+    const request = { server, contents, tools: [] }
+    const sent = JSON.stringify(chatBody({ ...request, model: models.chat }, names, false, known.needs))
+    assert.deepStrictEqual(
+      [...sent.matchAll(/"thought_signature":"(\w+)"\}\},"id":"(\w+)"/g)].map(([, name, id]) => [name, id]),
+      [
+        ["skip_thought_signature_validator", "c1"],
+        ["own", "c2"]
+      ]
+    )
+    assert.lengthOf(sent.match(/"reasoning_content":"\(no reasoning\)"/g) ?? [], 2)
+    const own = { ...request, model: models.anthropic, maxOutputTokens: 9 }
+    const messages = Messages(Anthropic.requestBody(own, names, known.needs)["messages"])
+    assert.deepStrictEqual(
+      [messages[1]?.content[0], messages[3]?.content[0]],
+      [{ type: "thinking", thinking: "(no reasoning)", signature: "" }, thinking]
+    )
+  })
+
+  it.each([
+    ["DeepSeek", "This response_format type is unavailable now"],
+    ["OpenAI", "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."],
+    ["Groq", "This model does not support response format `json_schema`."],
+    ["a server of an earlier version of Anthropic's API", "output_config: Extra inputs are not permitted"]
+  ])("the schema of an answer is told in words to a server that takes none: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
+    const request = {
+      model: models.chat,
+      server,
+      contents: [user(text("q"))],
+      tools: [],
+      systemInstruction: "Be brief."
+    }
+    assert.deepStrictEqual(formOf(request, learned), request)
+    const told = formOf({ ...request, responseSchema: { type: "object" } }, learned)
+    const sent = JSON.stringify(chatBody(told, names, false))
+    assert.include(sent, "Be brief.\\n\\nAnswer with JSON that fits this JSON schema")
+    assert.notInclude(sent, "response_format")
+  })
+
+  it.each([
+    ["vLLM", "System role not supported System role not supported"],
+    ["llama.cpp", "in source: ... Error: Jinja Exception: System role not supported"],
+    ["a server of its own", "This model does not support system messages."]
+  ])("instructions stand in the user's message for a server that takes none elsewhere: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
+    const request = { model: models.chat, server, contents: [user(text("q"))], tools: [] }
+    assert.deepStrictEqual(formOf(request, learned), request)
+    const told = formOf({ ...request, systemInstruction: "Be brief." }, learned)
+    assert.deepStrictEqual(chatBody(told, names, false)["messages"], [{ role: "user", content: "Be brief.\n\nq" }])
+  })
+
+  it.each([{ output: "" }, " \n"])("a result without anything says so, as Bedrock refuses it: %j", (given) => {
+    const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
+    for (const body of [anthropic(contents), chat(contents), responses(contents)]) {
+      assert.include(JSON.stringify(body), '"(no result)"')
+    }
+  })
+
+  it.each([
+    [
+      "LiteLLM",
+      "litellm.UnsupportedParamsError: Bedrock doesn't support tool calling without `tools=` param specified."
+    ],
+    ["Bedrock", "The toolConfig field must be defined when using toolUse and toolResult content blocks."],
+    ["Anthropic", "Requests which include `tool_use` or `tool_result` blocks must define tools"]
+  ])("calls are words for a server that takes none without tools: %s", (_, detail) => {
+    const learned = learnedFrom(nothingLearned, detail, { messages: [] }) ?? assert.fail("nothing is learned")
+    assert.isUndefined(learnedFrom(learned, detail, { messages: [] }))
+    assert.isUndefined(learnedFrom(nothingLearned, detail, { messages: [], tools: [] }))
+    const contents = [
+      user(text("q")),
+      model(text("I look."), { ...call("look", { a: 1 }, "c"), thoughtSignature: "s" }),
+      user(response("look", { output: "seen" }, "c"))
+    ]
+    const told = formOf({ model: models.chat, server, contents, tools: [] }, learned)
+    assert.deepStrictEqual(chat(told.contents)["messages"], [
+      { role: "user", content: "q" },
+      { role: "assistant", content: 'I look.\n[call of look] {"a":1}\n' },
+      { role: "user", content: "[result of look] seen" }
+    ])
+    for (const bodyOf of [anthropic, responses]) {
+      assert.notMatch(JSON.stringify(bodyOf(told.contents)), /tool_use|tool_result|function_call/)
+    }
+    const withTools = { ...told, contents, tools: [{ name: "look", parameters: {} }] }
+    assert.deepStrictEqual(formOf(withTools, learned), withTools)
   })
 
   it.each([
@@ -800,6 +937,19 @@ describe("tools", () => {
     assert.deepStrictEqual(tool?.parameters, { type: "object", properties, ...expected })
   })
 
+  it("alternatives within a schema have their type themselves", () => {
+    const forms = [{ required: ["a"] }, { type: "object", required: ["b"] }, { $ref: "#/$defs/One" }]
+    const one = { type: "object", anyOf: forms, description: "One." }
+    const named = { type: { type: "string" }, anyOf: { type: "array", items: one } }
+    const [tool] = Result.getOrThrow(
+      toolDeclarations([
+        { functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", properties: named } }] }
+      ])
+    )
+    const typed = { anyOf: [{ type: "object", required: ["a"] }, ...forms.slice(1)], description: "One." }
+    assert.deepStrictEqual(tool?.parameters["properties"], { ...named, anyOf: { type: "array", items: typed } })
+  })
+
   it("a property that alternatives declare differently takes what each declares", () => {
     const kinds = ["file", "url"].map((kind) => ({ const: kind }))
     const oneOf = kinds.map((kind) => ({ type: "object", properties: { kind, a: properties.a }, required: ["kind"] }))
@@ -837,13 +987,15 @@ describe("tools", () => {
   })
 
   it.prop("names are allowed, distinct, and lead back", [Schema.Array(Schema.String)], ([list]) => {
-    const declared = [...list, "a.b", "a_b", "a:b", "n".repeat(99), `${"n".repeat(99)}2`].map((name) => ({
-      name,
-      parameters: {}
-    }))
+    const declared = [...list, "a.b", "a_b", "a:b", "21st", "-a", "t_21st", "n".repeat(99), `${"n".repeat(99)}2`].map(
+      (name) => ({
+        name,
+        parameters: {}
+      })
+    )
     const made = toolNames(declared)
     for (const { name } of declared) {
-      assert.match(made.sent(name), /^[A-Za-z0-9_-]{1,64}$/)
+      assert.match(made.sent(name), /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/)
       assert.strictEqual(made.own(made.sent(name)), name)
     }
   })

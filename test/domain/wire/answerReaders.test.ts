@@ -442,6 +442,83 @@ describe("what servers send that keep to a dialect loosely", () => {
       [look]
     ],
     [
+      "line breaks and tabs in the strings of arguments",
+      chat,
+      [called({ index: 0, id: "c1", function: { name: "look", arguments: `{\n"path": "a\n\t\\"b\\""\n}` } }), ended],
+      [{ functionCall: { id: "c1", name: "look", args: { path: 'a\n\t"b"' } } }]
+    ],
+    [
+      "marks of the model's own format behind a name",
+      chat,
+      [called({ index: 0, id: "c1", function: { name: " look<|channel|>commentary", arguments: args } }), ended],
+      [look]
+    ],
+    [
+      "an empty error in each event",
+      chat,
+      [
+        { ...delta({ content: "It is so." }), error: { message: "", type: "", code: null } },
+        { ...ended, error: "" }
+      ],
+      [{ text: "It is so." }]
+    ],
+    [
+      "one message in place of its events",
+      anthropic,
+      [
+        {
+          type: "message",
+          content: [
+            { type: "text", text: "It is so." },
+            { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }
+          ],
+          stop_reason: "tool_use"
+        }
+      ],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "one response in place of its events",
+      responses,
+      [{ object: "response", status: "completed", output: [message, item] }],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "reasoning as it is",
+      responses,
+      [completed([{ type: "reasoning", id: "r1", content: [{ type: "reasoning_text", text: "hm" }] }, item])],
+      [
+        {
+          text: "",
+          thoughtSignature: carriedState(
+            { dialect: "responses", server: "api", model: "m" },
+            { type: "reasoning", id: "r1", summary: [], content: [{ type: "reasoning_text", text: "hm" }] }
+          )
+        },
+        look
+      ]
+    ],
+    [
+      "thinking without a signature",
+      anthropic,
+      [
+        ...block(0, { type: "thinking", thinking: "", signature: "" }, [{ type: "thinking_delta", thinking: "hm" }]),
+        ...block(1, { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }, []),
+        { type: "message_delta", delta: { stop_reason: "tool_use" } }
+      ],
+      [
+        { text: "hm", thought: true },
+        {
+          text: "",
+          thoughtSignature: carriedState(
+            { dialect: "anthropic", server: "api", model: "m" },
+            { type: "thinking", thinking: "hm", signature: "" }
+          )
+        },
+        look
+      ]
+    ],
+    [
       "two calls of one index without ids",
       chat,
       [
@@ -657,7 +734,7 @@ describe("what servers send that keep to a dialect loosely", () => {
     // Broken off at the output limit; without an end; and nothing else is the answer.
     [["<think>hm</thi"], "length", "hm</thi", ""],
     [["<think>hm</thi"], "tool_calls", "hm</thi", ""],
-    [["<think>It is so."], "stop", "It is so.", "It is so."],
+    [["<think>It is", " so."], "stop", "It is so.", "It is so."],
     [["<think>\nIt is </thi"], "stop", "\nIt is ", "It is </thi"]
   ])("a thought that never ends is the answer of one that did: %j, %s", (pieces, reason, thought, words) => {
     const last = reason === "tool_calls" ? called({ id: "c1", function: { name: "look", arguments: args } }) : delta({})

@@ -212,13 +212,14 @@ const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<strin
     pause_turn: ["pause_turn"]
   },
   chat: {
+    MALFORMED_FUNCTION_CALL: ["function_call_filter: MALFORMED_FUNCTION_CALL"],
     STOP: "stop STOP eos eos_token end_turn stop_sequence complete tool_calls tool_use function_call".split(" "),
     MAX_TOKENS: ["length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"],
     refused: ["content_filter", "sensitive", "safety", "SAFETY", "PROHIBITED_CONTENT", "refusal"],
     other: ["other"]
   },
   gemini: {
-    STOP: ["STOP"],
+    STOP: ["STOP", "stop"],
     MAX_TOKENS: ["MAX_TOKENS"],
     refused:
       "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION".split(

@@ -4,6 +4,7 @@ import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { endMark } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { chunkOf, chunks } from "../../../src/layers/model/AnswerChunks.ts"
 import { keyOf, type Provider } from "../../../src/layers/model/Provider.ts"
@@ -26,7 +27,8 @@ const provider: Provider = {
   timeouts: { chunk: "1 second", countTokens: "1 second" },
   headers: () => ({}),
   needsKey: true,
-  send: () => Effect.die("nothing is sent")
+  send: () => Effect.die("nothing is sent"),
+  learned: new Map()
 }
 
 describe("a server that repeats the key", () => {
@@ -56,6 +58,23 @@ describe("a server that repeats the key", () => {
   })
 })
 
+it.effect.each<readonly [what: string, reader: (reading: Reading) => AnswerReader, events: ReadonlyArray<unknown>]>([
+  ["nothing", chatAnswerReader, []],
+  ["nothing but the mark of its end", chatAnswerReader, [endMark]],
+  ["nothing but counts", chatAnswerReader, [{ choices: [], usage: { prompt_tokens: 9, completion_tokens: 0 } }]],
+  ["nothing, for the Messages API", anthropicAnswerReader, [{ type: "ping" }]],
+  ["nothing, for the Responses API", responsesAnswerReader, [{ type: "response.created" }]],
+  ["nothing, for the Gemini API", geminiAnswerReader, []]
+])("a server that answers with %s may have no model loaded, or one with a short context", ([, reader, events]) =>
+  Effect.gen(function* () {
+    const reading = { tools: toolNames([]), target: { dialect: "chat", server: "api", model: "m" } } as const
+    const answer = chunks(provider, Stream.fromIterable(events), () => reader(reading))
+    const { message, reason } = yield* Effect.flip(collect(answer))
+    assert.strictEqual(reason._tag, "InvalidResponseError")
+    assert.include(message, "its server sent nothing; check that it has loaded the model, with a context length")
+  })
+)
+
 describe("a failure within an answer", () => {
   it.each([
     ["overloaded_error", { _tag: "InternalProviderError", status: 529 }],
@@ -74,6 +93,11 @@ describe("a failure within an answer", () => {
     ["", { _tag: "InternalProviderError", status: 500 }]
   ] as const)("%s is a reason of its own", (kind, expected) => {
     assert.deepInclude({ ...reasonOfEvent({ kind, message: "so it is" }, provided) }, expected)
+  })
+
+  it("names the address where LM Studio serves nothing else", () => {
+    const message = "Unexpected endpoint or method. (POST /chat/completions). Returning 200 anyway"
+    assert.include(reasonOfEvent({ kind: "", message }, provided).message, "check BASE_URL")
   })
 })
 
@@ -137,6 +161,8 @@ describe("an answer with the status of an error", () => {
       "余额不足或无可用资源包,请充值。",
       "Usage limit reached for 5 hour. Your limit will reset at 2026-01-20 10:00:00",
       "usage limit exceeded (2056)",
+      "Extra usage is required for long context requests.",
+      "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day",
       "The usage limit has been reached",
       "you've reached your hourly usage limit, please upgrade to continue",
       "Weekly/Monthly Limit Exhausted. Your limit will reset at 2026-04-23 18:33:48",
@@ -159,7 +185,15 @@ describe("an answer with the status of an error", () => {
     ),
     [403, { message: "Key limit exceeded (total limit)." }, { _tag: "QuotaExhaustedError" }],
     [429, { exhaustedQuota: "PerDay" }, { _tag: "QuotaExhaustedError", detail: "PerDay" }],
-    [500, {}, { _tag: "InternalProviderError", status: 500 }],
+    [500, {}, { _tag: "InternalProviderError", status: 500, detail: "no" }],
+    [
+      500,
+      { message: "\n----\nin source: ...\nJinja Exception: System message must be at the beginning." },
+      {
+        _tag: "InternalProviderError",
+        detail: "---- in source: ... Jinja Exception: System message must be at the beginning."
+      }
+    ],
     [502, { isPage: true }, { _tag: "InternalProviderError", status: 502 }]
   ] as const)("%i %o is a reason of its own", (status, fault, expected) => {
     assert.deepInclude(
@@ -177,7 +211,10 @@ describe("an answer with the status of an error", () => {
     [{ "retry-after": "soon" }, {}, undefined],
     [{}, { retryMillis: 9_000 }, 9_000],
     [{}, { message: "Please try again in 1.2s." }, 1_200],
-    [{}, { message: "Please try again in 20ms." }, 20]
+    [{}, { message: "Please try again in 20ms." }, 20],
+    [{}, { message: "Please try again in 2m13.5s." }, 133_500],
+    [{}, { message: "Please try again in 1h2m3s." }, 3_723_000],
+    [{}, { message: "Please retry after 20 seconds." }, 20_000]
   ] as const)("says with %o %o when to try again", (headers: Readonly<Record<string, string>>, fault, millis) => {
     const delay = retryAfter((name) => headers[name])
     for (const status of [429, 503]) {

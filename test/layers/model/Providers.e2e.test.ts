@@ -1,7 +1,20 @@
-import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
+import {
+  Cause,
+  ConfigProvider,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Predicate,
+  References,
+  Stream
+} from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import { inspect } from "node:util"
 import { call, isThought, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as AnthropicModel from "../../../src/layers/model/AnthropicModel.ts"
@@ -448,6 +461,68 @@ it.live(
     assert.strictEqual(server.requests.length, 7)
   }
 )
+
+for (const dialect of [anthropic, chat, responses]) {
+  it.live(
+    `a history with calls is told in words where its server wants tools with them: ${dialect.name}`,
+    function* () {
+      const { model, server } = yield* against(dialect, ({ body }) =>
+        /"tool_use"|"tool_calls"|"function_call"/.test(JSON.stringify(body))
+          ? Server.json(
+              dialect.error("invalid_request_error", "Requests which include `tool_use` blocks must define tools"),
+              400
+            )
+          : dialect.answer([{ text: "done" }])
+      )
+      const contents = [
+        user(text("hello")),
+        { role: "model" as const, parts: [call("look.up", {}, "c1")] },
+        user(response("look.up", { output: "seen" }, "c1"))
+      ]
+      for (const _ of [1, 2]) {
+        const { content } = yield* model.generate({ model: dialect.model, contents })
+        assert.deepStrictEqual(content.parts, [text("done")])
+      }
+      assert.lengthOf(server.requests, 3)
+      assert.include(JSON.stringify(server.requests[2]?.body), "[result of look.up] seen")
+    }
+  )
+}
+
+it.live("a server whose template fails for instructions gets them in the first message", function* () {
+  const { model, server } = yield* against(chat, ({ body }) =>
+    JSON.stringify(body).includes('"system"')
+      ? Server.json(chat.error("server_error", "Jinja Exception: System role not supported"), 500)
+      : chat.answer([{ text: "done" }])
+  )
+  const request = { ...question(chat), systemInstruction: "Be brief." }
+  for (const _ of [1, 2]) assert.deepStrictEqual((yield* model.generate(request)).content.parts, [text("done")])
+  assert.lengthOf(server.requests, 3)
+})
+
+it.live("a length is named to servers that answer briefly without one", function* () {
+  const sent: Array<unknown> = []
+  const client = Layer.succeed(
+    HttpClient.HttpClient,
+    HttpClient.make((request) => {
+      sent.push(
+        request.body._tag === "Uint8Array" ? JSON.parse(new TextDecoder().decode(request.body.body)) : undefined
+      )
+      return Effect.succeed(HttpClientResponse.fromWeb(request, new Response("{}")))
+    })
+  )
+  const ask = (baseUrl: string, generation?: ModelRequest["generation"]) =>
+    Model.use((model) =>
+      Effect.exit(model.generate({ model: "kimi-k2", contents: [user(text("q"))], generation }))
+    ).pipe(Effect.provide(Layer.provide(OpenAiModel.layer({ baseUrl }), client)))
+  yield* ask("https://api.moonshot.ai/v1")
+  yield* ask("https://api.moonshot.ai/v1", { maxOutputTokens: 9 })
+  yield* ask("https://moonshot.ai.example/v1")
+  assert.deepStrictEqual(
+    sent.map((body) => (Predicate.hasProperty(body, "max_tokens") ? body.max_tokens : undefined)),
+    [16_384, 9, undefined]
+  )
+})
 
 it.live("a parameter that a server refuses is left out, or has the name that it wants, from then on", function* () {
   const refused: Readonly<Record<string, string>> = {

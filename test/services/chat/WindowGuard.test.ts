@@ -20,16 +20,18 @@ interface Ratios {
   readonly counted?: number
   /** What a count teaches. */
   readonly learned?: number
+  /** What the server adds to each request. */
+  readonly added?: number
 }
 
-const guarded = ({ counted, expected, learned, most }: Ratios, options: Partial<GuardOptions> = {}) => {
+const guarded = ({ added = 0, counted, expected, learned, most }: Ratios, options: Partial<GuardOptions> = {}) => {
   const told: Array<string> = []
   let known = expected
   const observed = (ratio: number | undefined, parts: ReadonlyArray<Part>) =>
-    ratio === undefined ? undefined : ratio * sizeOf(parts)
+    ratio === undefined ? undefined : ratio * sizeOf(parts) + added
   const calibrations = {
-    upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(most * sizeOf(parts)),
-    added: () => Effect.succeed(0),
+    upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(most * sizeOf(parts) + added),
+    added: () => Effect.succeed(added),
     expected: (_: string, parts: () => ReadonlyArray<Part>) => Effect.succeed(observed(known, parts())),
     observe: (_: string, parts: ReadonlyArray<Part>, actual: number) =>
       Effect.sync(() => void told.push(`observed ${sizeOf(parts)} as ${actual}`))
@@ -126,7 +128,14 @@ const cases: ReadonlyArray<
   ["unsure enough to count", { most: 3, expected: 1, counted: 2, learned: 2 }, [sized(400), sized(100)]],
   ["just unsure enough to count", { most: 1.5, expected: 1.2, counted: 1, learned: 1 }, [sized(1_000), sized(100)]],
   ["a little too much, in parts of tokens", { most: 1.2345, expected: 1 }, [sized(2_000.5)]],
-  ["surely too much, so not counted", { most: 1.2, expected: 1.1, counted: 1, learned: 1 }, [sized(900, 1), sized(500)]]
+  [
+    "surely too much, so not counted",
+    { most: 1.2, expected: 1.1, counted: 1, learned: 1 },
+    [sized(900, 1), sized(500)]
+  ],
+  // What is left for the rest is planned for, so that one compression is enough.
+  ["with what its server adds", { most: 1, expected: 1, added: 250 }, [sized(700), sized(500)]],
+  ["due with what its server adds", { most: 1, expected: 1, added: 250 }, [sized(400), sized(200)]]
 ]
 
 describe("a request is fitted into the window", () => {

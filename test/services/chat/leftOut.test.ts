@@ -111,6 +111,21 @@ describe("content that the provider refuses", () => {
     )
   )
 
+  it.effect.each([
+    ["image", pdf, "a file was"],
+    ["file", image, "an image was"]
+  ] as const)(
+    "%s: may be of the other kind, where the server names the form of a content alone",
+    ([refused, part, what]) =>
+      Effect.gen(function* () {
+        const { chat } = yield* begin()
+        yield* chat.append(results("a", part))
+        const { isAnswered, notices } = yield* sent(chat, [text("look")])
+        assert.isTrue(isAnswered)
+        assert.isTrue(notices[0]?.startsWith(`${what} left out of the request`))
+      }).pipe(Effect.provide(served((request) => (dataOf(request).length > 0 ? refusing(refused) : undefined))))
+  )
+
   it.effect(
     "in the user's own message goes back with it, and takes nothing else along",
     served((request) => (dataOf(request).length > 1 ? refusing("image") : undefined)),
@@ -161,6 +176,9 @@ describe("content that the provider refuses", () => {
       const first = yield* sent(chat, [text("go on")])
       assert.deepStrictEqual([first.isAnswered, first.notices.length, first.calls], [true, 1, 2])
       assert.strictEqual((yield* sent(chat, [text("again")])).calls, 3)
+      // Another model's provider may take them.
+      yield* chat.configure({ chosen: "gemini-2.5-pro" })
+      assert.strictEqual((yield* sent(chat, [text("again")])).notices.length, 1)
     }
   )
 

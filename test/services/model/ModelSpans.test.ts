@@ -2,6 +2,7 @@ import { Effect, Layer, Stream, Tracer } from "effect"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import {
   ContentPolicyError,
+  InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
   type ModelAnswer,
@@ -96,6 +97,7 @@ describe("spans of model calls", () => {
     const reasons = [
       new InvalidRequestError({ detail: message }),
       new InvalidResponseError({ detail: message }),
+      new InternalProviderError({ status: 500, detail: message }),
       new QuotaExhaustedError({ detail: message }),
       new ContentPolicyError({ finishReason: message })
     ]

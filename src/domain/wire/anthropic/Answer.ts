@@ -71,6 +71,15 @@ class AnthropicAnswer implements GrowingAnswer {
     const at = this.placeOf(typeof index === "number" ? index : 0, begun !== undefined)
     const pieces = typeof index === "number" ? [{ at, begun }] : []
     switch (type) {
+      case "message": {
+        // Some servers do not stream.
+        const blocks = jsonsAt(event, "content")
+        for (const [place, block] of blocks.entries()) this.blocks.set(place, block)
+        this.usage = event["usage"]
+        const shown = blocks.filter((block) => !isCompaction(block)).flatMap(shownIn)
+        const end = textOrEmpty(event, "stop_reason")
+        return { border: "end", shown, blocks: this.close(this.indexes), end, counts: this.usage }
+      }
       case "message_start":
         this.usage = jsonAt(event, "message")["usage"]
         return { border: "beginning" }
@@ -141,11 +150,11 @@ export const answerForm: ReadableForm = {
     block["type"] === "tool_use"
       ? { id: textOrEmpty(block, "id"), name: textOrEmpty(block, "name"), args: "input" in block ? block["input"] : {} }
       : undefined,
-  // Signed thinking, and what the server compacted.
+  // Thinking, which servers but Anthropic's may leave unsigned and want back all the same, and what the server compacted.
   stateOf: (block) =>
     isCompaction(block) ||
     block["type"] === "redacted_thinking" ||
-    (block["type"] === "thinking" && textOrEmpty(block, "signature") !== "")
+    (block["type"] === "thinking" && textOrEmpty(block, "signature") + textOrEmpty(block, "thinking") !== "")
       ? block
       : undefined,
   finishReason: finishReasonOf,

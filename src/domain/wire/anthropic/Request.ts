@@ -10,8 +10,9 @@ import {
   type ToolResult,
   type UserTurn
 } from "../Dialogue.ts"
+import type { Need } from "../LearnedForm.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
-import { instructionWith } from "../ResponseSchema.ts"
+import { withToldSchema } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
 
@@ -69,12 +70,19 @@ const modelBlock =
     }
   }
 
+/** What stands for the thinking of another model, before its calls. */
+const unthought: Block = { type: "thinking", thinking: noWords.thought, signature: "" }
+
 const messageOf =
-  (names: ToolNames) =>
-  (turn: DialogueTurn): Message =>
-    turn.role === "model"
-      ? { role: "assistant", content: turn.blocks.flatMap(modelBlock(names)) }
-      : { role: "user", content: messageContent(turn) }
+  (names: ToolNames, needs: ReadonlySet<Need>) =>
+  (turn: DialogueTurn): Message => {
+    if (turn.role === "user") return { role: "user", content: messageContent(turn) }
+    const content = turn.blocks.flatMap(modelBlock(names))
+    const isUnthought = content.some(({ type }) => type === "tool_use") && !content.some(isThinking)
+    return { role: "assistant", content: isUnthought && needs.has("reasoning") ? [unthought, ...content] : content }
+  }
+
+const isThinking = ({ type }: Block): boolean => type === "thinking" || type === "redacted_thinking"
 
 const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...cacheMark } : block))
@@ -90,7 +98,7 @@ const canThink = (messages: ReadonlyArray<Message>): boolean => {
   const [before, last] = messages.slice(-2)
   return (
     last?.content[0]?.["type"] !== "tool_result" ||
-    /^(?:redacted_)?thinking$/.test(String(before?.content.find((block) => !isCompaction(block))?.["type"]))
+    isThinking(before?.content.find((block) => !isCompaction(block)) ?? {})
   )
 }
 
@@ -123,8 +131,7 @@ export const targetOf = ({ model, server }: AnthropicRequest): Target => ({ dial
 
 /** Whether a message returns thinking that the API must drop when it no longer applies. */
 const carriesBound = (model: string, messages: ReadonlyArray<Message>): boolean =>
-  bindsThinking.test(model) &&
-  messages.some(({ content }) => content.some(({ type }) => /^(?:redacted_)?thinking$/.test(String(type))))
+  bindsThinking.test(model) && messages.some(({ content }) => content.some(isThinking))
 
 const thinkingOptions = (request: AnthropicRequest, messages: ReadonlyArray<Message>): Block => {
   const { maxOutputTokens, model, mustCall, thinkingBudget = 0 } = request
@@ -158,16 +165,13 @@ export const declaredTool = ({ description, name, parameters }: ToolDeclaration)
 })
 
 /** Returns the part of a request that is counted, and the messages without cache marks. */
-const prepared = (request: AnthropicRequest, names: ToolNames) => {
-  const { contents, model, mustCall, responseSchema, tools } = request
-  const { systemInstruction: own = "" } = request
-  const isToldFormat = responseSchema !== undefined && !takesFormat.test(model)
-  const systemInstruction = isToldFormat ? instructionWith(own, responseSchema) : own
+const prepared = (request: AnthropicRequest, names: ToolNames, needs: ReadonlySet<Need> = new Set()) => {
+  const { contents, model, mustCall, systemInstruction = "", tools } = request
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
   const isSilent = system === ""
-  const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names))
+  const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names, needs))
   const declared = tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) }))
   const body: Block = {
     model,
@@ -204,17 +208,18 @@ export const countBody = (request: AnthropicRequest, names: ToolNames): Block =>
   return carriesBound(request.model, messages) ? { ...body, thinking: { type: "adaptive", ...dropsChanged } } : body
 }
 
-/** The body of a request for a streamed answer. */
-export const requestBody = (request: AnthropicRequest, names: ToolNames): Block => {
+/** The body of a request for a streamed answer. `needs`: what its server refuses calls without. */
+export const requestBody = (given: AnthropicRequest, names: ToolNames, needs?: ReadonlySet<Need>): Block => {
+  const request = takesFormat.test(given.model) ? given : withToldSchema(given)
   const { maxOutputTokens, model, mustCall, responseSchema, tools } = request
-  const { body, messages } = prepared(request, names)
+  const { body, messages } = prepared(request, names, needs)
   const thinking = thinkingOptions(request, messages)
   return {
     ...body,
     max_tokens: maxOutputTokens,
     stream: true,
     ...(mustCall === true && tools.length > 0 && !bindsThinking.test(model) ? { tool_choice: { type: "any" } } : {}),
-    ...(responseSchema === undefined || !takesFormat.test(model)
+    ...(responseSchema === undefined
       ? {}
       : { output_config: { format: { type: "json_schema", schema: responseSchema } } }),
     ...("thinking" in thinking ? {} : samplingOptions(request)),

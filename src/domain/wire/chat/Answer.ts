@@ -6,6 +6,7 @@ import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } fro
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
+import { faultIn } from "../ProviderFault.ts"
 import { InlineThought, inlineParts } from "./InlineThought.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
@@ -137,6 +138,12 @@ const addedTo = ({
 }: Json): Json =>
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
+/** Whether the error of an event says anything. */
+const isFault = (event: Json): boolean => {
+  const { kind, message } = faultIn(event) ?? { kind: "", message: "unknown" }
+  return kind + message !== ""
+}
+
 /** Whether an event without choices tells of an error, as vLLM, FastAPI, z.ai and MiniMax write it. */
 const saysMore = (event: Json): boolean =>
   ["message", "detail", "msg"].some((key) => textOrEmpty(event, key) !== "") ||
@@ -162,7 +169,9 @@ class ChatAnswer implements GrowingAnswer {
     this.hasReason ||= choice["finish_reason"] !== undefined
     // The counts may come after the end, in an event without a choice.
     const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
-    if (error !== undefined && error !== null) return { border, fault: event }
+    // Relays have an empty error in each event.
+    if (error !== undefined && error !== null && (first === undefined || isFault(event)))
+      return { border, fault: event }
     const type = brokenOff[reason]
     if (type !== undefined) {
       const message = `the server broke off the answer (${reason})`

@@ -58,7 +58,10 @@ export class InlineThought {
     }
   }
 
-  /** Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. */
+  /**
+   * Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. It was shown
+   * as a thought by then, which nobody would wait for the mark to see.
+   */
   end(isWhole: boolean): ReadonlyArray<Part> {
     if (this.place !== "thought") return partsOf(this.held, false)
     return isWhole ? partsOf((this.thought + this.held).trimStart(), false) : partsOf(this.held, true)

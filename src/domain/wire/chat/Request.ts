@@ -1,4 +1,4 @@
-import type { Part } from "../../content/Content.ts"
+import { type Part, placeholderSignature } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
@@ -9,6 +9,7 @@ import {
   type ModelBlock,
   noWords
 } from "../Dialogue.ts"
+import type { Need } from "../LearnedForm.ts"
 import type { Target } from "../ModelState.ts"
 import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
@@ -39,8 +40,11 @@ const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
     {}
   )
 
+/** What a model of Gemini takes for the signature of another model's call. */
+const unsigned = { extra_content: { google: { thought_signature: placeholderSignature } } }
+
 const chatMessages =
-  (names: ToolNames, target: Target, needsReasoning: boolean) =>
+  (names: ToolNames, target: Target, needs: ReadonlySet<Need>) =>
   (turn: DialogueTurn): ReadonlyArray<Json> => {
     if (turn.role === "user") {
       // The result of a tool is a text in this dialect, so that its media follows.
@@ -63,9 +67,10 @@ const chatMessages =
         ...(calls.length === 0
           ? {}
           : {
-              ...(needsReasoning ? { reasoning_content: noWords.thought } : {}),
+              ...(needs.has("reasoning") ? { reasoning_content: noWords.thought } : {}),
               ...fieldsOf(turn.blocks),
-              tool_calls: calls.map(({ args, id, name, state }) => ({
+              tool_calls: calls.map(({ args, id, name, state }, at) => ({
+                ...(at === 0 && needs.has("signature") ? unsigned : {}),
                 ...(isJson(state) ? state : {}),
                 id,
                 type: "function",
@@ -78,13 +83,13 @@ const chatMessages =
 
 /**
  * The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer.
- * `needsReasoning`: one that refuses calls without reasoning.
+ * `needs`: what one refuses calls without.
  */
 export const chatBody = (
   request: DialogueRequest,
   names: ToolNames,
   isOpenAi: boolean,
-  needsReasoning = false
+  needs: ReadonlySet<Need> = new Set()
 ): Json => {
   const { contents, maxOutputTokens, model, server } = request
   const system = systemOf(request)
@@ -95,7 +100,7 @@ export const chatBody = (
     model,
     messages: [
       ...(system === undefined ? [] : [{ role: "system", content: system }]),
-      ...dialogueOf(contents, target).flatMap(chatMessages(names, target, needsReasoning))
+      ...dialogueOf(contents, target).flatMap(chatMessages(names, target, needs))
     ],
     ...declared(request, names, declaredTool),
     stream: true,

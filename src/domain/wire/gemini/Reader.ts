@@ -55,8 +55,9 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   const { blocks, counts, end } = growthOf(response)
   // Relays name fields otherwise, or write null for those without a value.
   const parts = blocks.map((part) => (isPart(part) ? part : namedPart(part)))
+  const finishReason = finishReasonOf(end)
   const refusal =
-    textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReasonOf(end) === undefined ? end : "")
+    textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReason === undefined ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
   if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
@@ -65,7 +66,7 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   const { groundingMetadata: grounding } = candidate
   return Result.succeed({
     parts: parts.map((part) => signedPart(part, target)),
-    ...(end === "" ? {} : { finishReason: end }),
+    ...(finishReason === undefined || end === "" ? {} : { finishReason }),
     ...counted(usage, counts),
     ...(citations.length === 0 ? {} : { citations }),
     ...(isJson(grounding) ? { grounding: groundingOf(grounding) } : {})

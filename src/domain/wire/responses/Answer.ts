@@ -75,6 +75,8 @@ class ResponsesAnswer implements GrowingAnswer {
       case "error":
         return { fault: event }
       default:
+        // Some servers do not stream.
+        if (type === "" && Array.isArray(event["output"])) return { border: "end", ...this.ended(type, event) }
         return type === "" ? undefined : { pieces }
     }
   }
@@ -145,12 +147,16 @@ export const answerForm: ReadableForm = {
     clientCalls.has(item["type"])
       ? { id: textOrEmpty(item, "call_id"), name: textOrEmpty(item, "name"), args: callArguments(item["arguments"]) }
       : undefined,
-  // Reasoning without its encrypted content cannot go back, because the API stores none.
+  // Reasoning without any content cannot go back, because the API stores none. That of OpenAI is encrypted; other servers want theirs as it is.
   stateOf: (item) => {
     if (isCompaction(item)) return item
-    const { encrypted_content, id, summary, type } = item
-    return type === "reasoning" && typeof encrypted_content === "string" && encrypted_content !== ""
-      ? { type, id: id ?? undefined, summary: summary ?? [], encrypted_content }
+    const { content, encrypted_content: encrypted, id, summary, type } = item
+    const kept = {
+      ...(jsonsAt(item, "content").length === 0 ? {} : { content }),
+      ...(textOrEmpty(item, "encrypted_content") === "" ? {} : { encrypted_content: encrypted })
+    }
+    return type === "reasoning" && Object.keys(kept).length > 0
+      ? { type, id: id ?? undefined, summary: summary ?? [], ...kept }
       : undefined
   },
   finishReason: (end) => finishReasonOf(end, "OTHER"),
