@@ -589,7 +589,7 @@ describe("time", () => {
   }
 
   it("grows as the conversation does", () => {
-    const messages = runsOf(100_000, 2_800)
+    const messages = runsOf(100_000, 1_400)
     const half = stepsOf(Math.floor(messages / 14))
     const whole = stepsOf(Math.floor(messages / 7))
     assert.isAtMost(whole.steps, half.steps * 2.4)
