@@ -205,7 +205,7 @@ describe("failures", () => {
         ? { status: 400, body: `{"error":{"message":"unknown field"}}` }
         : [{ kind: "text", text: "Noted." }]
     )
-    const gateway = yield* makeGateway(provider.url, { window: 8_192, threshold: 0.4 })
+    const gateway = yield* makeGateway(provider.url, { ...small, threshold: 0.4 })
     const client = makeClient("gemini", gateway.url, true)
     for (let turn = 1; turn <= 4; turn += 1)
       yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
@@ -231,7 +231,7 @@ describe("a request that a provider refuses as too long", () => {
     const provider = yield* makeProvider(({ text }) =>
       text.length > 9_000 ? { status, body } : [{ kind: "text", text: "Noted." }]
     )
-    const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+    const gateway = yield* makeGateway(provider.url, { window: 8_192 })
     const client = yield* compressedClient(dialect, gateway.url, false)
     assert.lengthOf(client.history, 12)
   })
@@ -243,7 +243,7 @@ it.live("a request that is refused as too long again is told to the client, and 
   const provider = yield* makeProvider((request, at) =>
     isRefused ? { status: 400, body: refusal } : noted(request, at)
   )
-  const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+  const gateway = yield* makeGateway(provider.url, { window: 8_192 })
   const client = yield* compressedClient("anthropic", gateway.url, false)
   isRefused = true
   const before = provider.requests.length
