@@ -310,7 +310,7 @@ it.live.each(ways)(
     ])
     const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
     const client = makeClient(dialect, gateway.url, isStream)
-    const line = "A line that fills the window of the model. ".repeat(25)
+    const line = "A line that fills the window of the model. ".repeat(12)
     // A request near the threshold leads to the question, which goes out behind its answer.
     const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
     yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
