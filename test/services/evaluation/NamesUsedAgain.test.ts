@@ -1,18 +1,14 @@
 import { text, user, model } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
-import { append, compressed, empty, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { append, compressed, empty, type Entry } from "../../../src/domain/conversation/Conversation.ts"
 import type { NamesUsedAgain } from "../../../src/domain/evaluation/Retention.ts"
 import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
 import { namesUsedAgain } from "../../../src/services/evaluation/Replay.ts"
+import { entryOf } from "../../support/entries.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const entry = (sequence: number, content: Entry["content"], author?: Entry["author"]): Entry => ({
-  id: entryId(sequence),
-  content,
-  tokens: [],
-  handles: [],
-  ...(author === undefined ? {} : { author })
-})
+const entry = (sequence: number, content: Entry["content"], author?: Entry["author"]) =>
+  entryOf(sequence, content, { handles: [], ...(author === undefined ? {} : { author }) })
 
 const handle = Handle.make("h_aaaaaaaaaa")
 const [first, second] = [entry(1, user(text("Use src/alpha.ts and src/beta.ts."))), entry(2, model(text("Yes.")))]
