@@ -231,10 +231,10 @@ export const makeClient = (dialect: Dialect, url: string, isStream: boolean, key
 /** A model that says the same each time. */
 export const noted: FakeModel = () => [{ kind: "text", text: "Noted." }]
 
-/** A text of some 1,500 tokens that no other turn has. */
+/** A text of some 750 tokens that no other turn has. */
 export const filler = (turn: number): string =>
   Array.from(
-    { length: 90 },
+    { length: 45 },
     (_, at) => `Line ${at} of turn ${turn} tells of part ${(turn * 61 + at * 17) % 997}.`
   ).join("\n")
 
@@ -276,4 +276,4 @@ export const compressedClient = Effect.fnUntraced(function* (
 })
 
 /** A window that six turns fill. */
-export const small = { window: 8_192 }
+export const small = { window: 4_096 }

@@ -1,7 +1,7 @@
 const mode = process.env["MODE"]
 
 /** Runs of a property in `npm run test:unit`, which has to be quick. */
-const unitRuns = 50
+const unitRuns = 30
 
 /** The share of the runs of a property in `npm test` and `npm run test:e2e`. */
 const restShare = 1 / 20

@@ -119,6 +119,7 @@ const agentDoes = (activity: Extract<ChatEvent, { _tag: "SubagentActivity" }>["a
 
 const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEvent>, shown: string]> = [
   ["an answer ends with its line", [content("**a** "), content("b"), finished("STOP")], "(answering)a b\n"],
+  ["blanks before the words", [content("\n"), content("a"), finished("STOP")], "\n(answering)a\n"],
   [
     "an answer that was cut off",
     [content("a"), finished("MAX_TOKENS")],

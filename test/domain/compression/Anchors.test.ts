@@ -8,7 +8,7 @@ import {
   anchorKindOf,
   toolTexts
 } from "../../../src/domain/compression/Anchors.ts"
-import { call, response, text } from "../../../src/domain/content/Content.ts"
+import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { corpus } from "../../support/corpus.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
@@ -136,62 +136,40 @@ describe("stability", () => {
 })
 
 describe("origin of the words", () => {
-  const texts = (visit: (push: (text: string) => void) => void): Array<string> => {
+  const said = (of: typeof agentTexts, part: Part): ReadonlyArray<string> => {
     const all: Array<string> = []
-    visit((one) => all.push(one))
+    of(part, (one) => all.push(one))
     return all
   }
-  it("the agent's: its texts, thoughts and all call arguments", () => {
-    assert.deepStrictEqual(
-      texts((push) =>
-        agentTexts(call("edit", { path: "a.ts", edits: [{ old: "x", line: 128 }], dry: true, none: null }), push)
-      ),
+  const script = (input: string) => call("exec", { input })
+  const unread = 'const run = (cmd) => tools.exec_command({ cmd }); text(await run("cat src/a.ts"))'
+
+  it.each<readonly [what: string, part: Part, words: ReadonlyArray<string>]>([
+    [
+      "all arguments of a call",
+      call("edit", { path: "a.ts", edits: [{ old: "x", line: 128 }], dry: true, none: null }),
       ["a.ts", "x", "128"]
-    )
-    // Of a script of Codex: what its calls say.
-    const script = 'const r = await tools.exec_command({"cmd":"npm test"}); if (r.session_id) text(r.output)'
-    assert.deepStrictEqual(
-      texts((push) => agentTexts(call("exec", { input: script }), push)),
+    ],
+    [
+      "of a script of Codex, what its calls say",
+      script('const r = await tools.exec_command({"cmd":"npm test"}); if (r.session_id) text(r.output)'),
       ["npm test"]
-    )
-    const each = 'for (const f of ["src/a.ts", "src/b.ts"]) text(await tools.exec_command({ cmd: `cat ${f}` }))'
-    assert.deepStrictEqual(
-      texts((push) => agentTexts(call("exec", { input: each }), push)),
+    ],
+    [
+      "of a script of Codex, what its calls say one after the other",
+      script('for (const f of ["src/a.ts", "src/b.ts"]) text(await tools.exec_command({ cmd: `cat ${f}` }))'),
       ["cat src/a.ts", "cat src/b.ts"]
-    )
-    // All of it where one cannot be read.
-    const run = 'const run = (cmd) => tools.exec_command({ cmd }); text(await run("cat src/a.ts"))'
-    assert.deepStrictEqual(
-      texts((push) => agentTexts(call("exec", { input: run }), push)),
-      [run]
-    )
-    assert.deepStrictEqual(
-      texts((push) => agentTexts(text("said"), push)),
-      ["said"]
-    )
-    assert.deepStrictEqual(
-      texts((push) => agentTexts({ text: "hm", thought: true }, push)),
-      ["hm"]
-    )
-    assert.deepStrictEqual(
-      texts((push) => agentTexts(response("read", { output: "no" }), push)),
-      []
-    )
-  })
+    ],
+    ["all of a script of Codex where a call cannot be read", script(unread), [unread]],
+    ["its text", text("said"), ["said"]],
+    ["its thought", { text: "hm", thought: true }, ["hm"]],
+    ["no response of a tool", response("read", { output: "no" }), []]
+  ])("the agent's: %s", (_, part, words) => assert.deepStrictEqual(said(agentTexts, part), words))
+
   it("the tool's: all values of its response", () => {
-    assert.deepStrictEqual(
-      texts((push) =>
-        toolTexts(
-          response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }], type: "UserAccount" }),
-          push
-        )
-      ),
-      ["yes", "1", "x", "UserAccount"]
-    )
-    assert.deepStrictEqual(
-      texts((push) => toolTexts(text("said"), push)),
-      []
-    )
+    const values = { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }], type: "UserAccount" }
+    assert.deepStrictEqual(said(toolTexts, response("read", values)), ["yes", "1", "x", "UserAccount"])
+    assert.deepStrictEqual(said(toolTexts, text("said")), [])
   })
 })
 

@@ -21,18 +21,13 @@ import {
 } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { text, user } from "../../../src/domain/content/Content.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { entryOf } from "../../support/entries.ts"
 
 const tokens = (n: number) => TokenCount.make(n)
-const entry = (sequence: number, author?: Conversation.Author): Conversation.Entry => ({
-  id: Conversation.entryId(sequence),
-  content: user(text(`message ${sequence}`)),
-  tokens: [10],
-  handles: [Handle.make("h_abcdefghij")],
-  ...(author === undefined ? {} : { author })
-})
+const entry = (sequence: number, author?: Conversation.Author) =>
+  entryOf(sequence, user(text(`message ${sequence}`)), { tokens: [10], ...(author === undefined ? {} : { author }) })
 const conversation = [1, 2, 3].map((sequence) => entry(sequence)).reduce(Conversation.append, Conversation.empty)
 const patch: Conversation.Patch = {
   drop: { from: Conversation.entryId(1), to: Conversation.entryId(2) },

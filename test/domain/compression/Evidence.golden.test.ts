@@ -28,6 +28,7 @@ import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { entryOf } from "../../support/entries.ts"
 import { indexedNames } from "../../support/indexedNames.ts"
+import { isUnitTier } from "../../support/runs.ts"
 import { assert, describe, expect, it, layer } from "../../support/vitest.ts"
 
 /**
@@ -314,7 +315,9 @@ layer(services)((it) => {
   const holds = (rule: string, name: string, check: (found: Gathered) => void) =>
     it.effect(rule, () => Effect.map(gathered(name), check))
 
-  describe.each(fixtures)("%s: the whole", (name) => {
+  // The unit tier digests what is short; the long ones take seven snapshots each.
+  const digested = isUnitTier ? fixtures.filter((name) => !name.endsWith("-lines")) : fixtures
+  describe.each(digested)("%s: the whole", (name) => {
     it.effect("changes only on purpose: take the new digests with `vitest -u` then", function* () {
       const { evidence, log } = yield* gathered(name)
       const twice = gatheredTwice(log)

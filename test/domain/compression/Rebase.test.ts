@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { rebased } from "../../../src/domain/compression/Rebase.ts"
 import { response, text, user } from "../../../src/domain/content/Content.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import { branched } from "../../../src/domain/conversation/Branches.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { entryOf } from "../../support/entries.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const small = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
@@ -23,13 +23,11 @@ const Case = Schema.Struct({
 })
 type Case = typeof Case.Type
 
-const entry = (sequence: number, words: string, author?: Conversation.Author): Conversation.Entry => ({
-  id: Conversation.entryId(sequence),
-  content: user(response("read_file", { output: words }, words)),
-  tokens: [100],
-  handles: [Handle.make("h_abcdefghij")],
-  ...(author === undefined ? {} : { author })
-})
+const entry = (sequence: number, words: string, author?: Conversation.Author) =>
+  entryOf(sequence, user(response("read_file", { output: words }, words)), {
+    tokens: [100],
+    ...(author === undefined ? {} : { author })
+  })
 
 const appendedTo = (conversation: Conversation.Conversation, words: string) =>
   Conversation.append(conversation, entry(conversation.next, words))

@@ -11,21 +11,15 @@ import {
   text,
   user
 } from "../../../src/domain/content/Content.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages, sentJson } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import { entryOf } from "../../support/entries.ts"
 import { runsOf } from "../../support/runs.ts"
 
-const handle = Handle.make("h_abcdefghij")
-const entry = (sequence: number, content: Content, source?: Record<string, string>): Conversation.Entry => ({
-  id: Conversation.entryId(sequence),
-  content,
-  tokens: content.parts.map(() => 1),
-  handles: content.parts.map(() => handle),
-  ...(source === undefined ? {} : { source })
-})
+const entry = (sequence: number, content: Content, source?: Record<string, string>) =>
+  entryOf(sequence, content, { tokens: content.parts.map(() => 1), ...(source === undefined ? {} : { source }) })
 const of = (...contents: ReadonlyArray<Content>) =>
   contents.map((content, index) => entry(index + 1, content)).reduce(Conversation.append, Conversation.empty)
 const sent = (...contents: ReadonlyArray<Content>) => projectMessages(of(...contents)).map(({ content }) => content)
@@ -35,7 +29,7 @@ const give = (id: string) => response("read", { output: "x" }, id)
 const missing = (id: string): Part =>
   response("read", { error: "no result: the call was interrupted before it answered" }, id)
 const orphan: Part = {
-  text: `${runtimeMark} A result of read stood here; its call is not part of this context. Recall it with h_abcdefghij.`
+  text: `${runtimeMark} A result of read stood here; its call is not part of this context. Recall it with h_aaaaaaaaaa.`
 }
 
 describe("projection", () => {

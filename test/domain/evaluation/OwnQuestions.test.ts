@@ -16,7 +16,7 @@ const names: OwnQuestion = { after: EntryId.make("e120"), question: "Which names
 
 describe("a questions file", () => {
   it("has one question a line, and empty lines", () => {
-    const text = `\uFEFF${JSON.stringify(port)}\r\n\n  ${JSON.stringify(names)}\n`
+    const text = `\uFEFF${JSON.stringify(port)}\r\n \n  ${JSON.stringify(names)}\n`
     assert.deepStrictEqual(Result.getOrThrow(parseQuestions(text)), [port, names])
   })
 

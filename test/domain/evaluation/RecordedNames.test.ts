@@ -1,8 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import type { Entry } from "../../../src/domain/conversation/Conversation.ts"
 import { namesBelow, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
 import { cachedEqualsFresh } from "../../support/caches.ts"
+import { entriesOf } from "../../support/entries.ts"
 
 it.each([
   ["run_shell_command", { command: "terraform plan && cat a.txt" }, ["terraform"]],
@@ -15,23 +16,16 @@ it.each([
   assert.deepStrictEqual(programsOf(call(name, args, "c1")), [...programs])
 })
 
-const entryOf = (content: Content, at: number): Entry => ({
-  id: entryId(at + 1),
-  content,
-  tokens: content.parts.map(() => 1),
-  handles: []
-})
-
 it("the names of an entry are relative to the folders asked for, whatever was asked before", () => {
   const log = () =>
-    [
+    entriesOf([
       user(text("Mend /work/app/src/Parse.ts and /home/me/notes/Plan.md.")),
       model(call("exec_command", { cmd: "terraform plan" }, "c1")),
       user(response("exec_command", { output: "done" }, "c1")),
       model(text("I mended /work/app/src/Parse.ts as /home/me/notes/Plan.md says, with terraform.")),
       user(text("Thanks.")),
       model(text("Parse.ts is done: src/Parse.ts."))
-    ].map(entryOf)
+    ])
   const names = (roots: ReadonlyArray<string>) => (entries: ReadonlyArray<Entry>) => entries.map(namesBelow(roots))
   cachedEqualsFresh(log, {
     "no folder": names([]),

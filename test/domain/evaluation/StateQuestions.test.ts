@@ -1,19 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { plantFacts } from "../../../src/domain/evaluation/PlantedFacts.ts"
 import { StateAnswers, type Verdict } from "../../../src/domain/evaluation/StateAnswers.ts"
 import { type QuestionKind, type StateQuestion, WorkState } from "../../../src/domain/evaluation/StateQuestions.ts"
+import { entriesOf } from "../../support/entries.ts"
 import { runsOf } from "../../support/runs.ts"
 
-const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
-  contents.map((content, index) => ({
-    id: entryId(index + 1),
-    content,
-    tokens: content.parts.map(() => 1),
-    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa"))
-  }))
+const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> => entriesOf(contents)
 
 /** What Claude Code answers for a call that the user did not allow. */
 const refusedCall =
@@ -44,6 +38,22 @@ const brief = (questions: ReadonlyArray<StateQuestion>, kind: QuestionKind): Rea
     .map(({ earlier, expected, subject }) => `${subject}: ${[expected, ...earlier].join(" < ")}`)
 
 describe("the questions", () => {
+  it("are about the last forty of a kind, and fewer of what never happened", () => {
+    const names = Array.from({ length: 45 }, (_, n) => `src/part${n}.ts`)
+    const made = names.flatMap((name) => did("Write", { file_path: `/work/${name}`, content: "a" }, "ok"))
+    const subjects = asked(...made).map(({ subject }) => subject)
+    assert.deepStrictEqual(
+      subjects.filter((subject) => names.includes(subject)),
+      names.slice(-40)
+    )
+    const read = names.flatMap((name) => did("Read", { file_path: `/work/${name}` }, "a"))
+    const decoys = asked(...read).filter(({ expected }) => expected === "not changed")
+    assert.deepStrictEqual(
+      decoys.map(({ subject }) => subject),
+      names.slice(-8)
+    )
+  })
+
   const made: ReadonlyArray<
     readonly [what: string, kind: QuestionKind, contents: ReadonlyArray<Content>, questions: ReadonlyArray<string>]
   > = [

@@ -1,18 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { call, model, response, user } from "../../../src/domain/content/Content.ts"
-import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { changesText, entriesSince, parseSince } from "../../../src/domain/transcripts/SessionChanges.ts"
-import { entriesOf } from "../../support/entries.ts"
+import { entriesOf, entryOf } from "../../support/entries.ts"
 
-const entry = (sequence: number, at?: number): Entry => ({
-  id: entryId(sequence),
-  content: { role: "user", parts: [] },
-  tokens: [],
-  handles: [],
-  ...(at === undefined ? {} : { at })
-})
+const entry = (sequence: number, at?: number) =>
+  entryOf(sequence, { role: "user", parts: [] }, at === undefined ? {} : { at })
 const log = [entry(1, 10), entry(2), entry(3, 20), entry(4), entry(5, 30)]
 
 describe("what came since a point", () => {

@@ -116,6 +116,16 @@ const responses = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
 const chat = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
   chatBody({ model: models.chat, server, contents, tools: [], ...extra }, names, false)
 
+const toGemini = { dialect: "gemini", server, model: "gemini-3-pro" } as const
+
+const question = user(text("q"))
+/** A question, a call that it led to, and the response. */
+const looked = (given: unknown, { args = {}, id = "c" }: { readonly args?: unknown; readonly id?: string } = {}) => [
+  question,
+  model(call("look", args, id)),
+  user(response("look", given, id))
+]
+
 /** The words of the user and the results of tools, which no dialect may lose. */
 const wordsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<string> =>
   contents.flatMap(({ parts, role }) =>
@@ -252,7 +262,7 @@ describe("the dialogue", () => {
 describe("requests", () => {
   it("thinking goes back to its own provider, before what it led to", () => {
     const contents = [
-      user(text("q")),
+      question,
       model(
         { text: "", thoughtSignature: signatureOf("anthropic", thinking) },
         { text: "", thoughtSignature: signatureOf("responses", reasoning) },
@@ -283,22 +293,21 @@ describe("requests", () => {
 
   it("a budget of thinking becomes what the model takes", () => {
     const extra = { thinkingBudget: 2_000, temperature: 0 }
-    const old = anthropic([user(text("q"))], extra)
+    const old = anthropic([question], extra)
     assert.deepStrictEqual(old["thinking"], { type: "enabled", budget_tokens: 2_000 })
     assert.strictEqual(old["max_tokens"], 3_024)
-    assert.strictEqual(anthropic([user(text("q"))], { ...extra, maxOutputTokens: 9_000 })["max_tokens"], 9_000)
+    assert.strictEqual(anthropic([question], { ...extra, maxOutputTokens: 9_000 })["max_tokens"], 9_000)
     assert.notProperty(old, "temperature")
-    const current = anthropic([user(text("q"))], { ...extra, model: "claude-opus-4-8" })
+    const current = anthropic([question], { ...extra, model: "claude-opus-4-8" })
     assert.deepStrictEqual(current["thinking"], { type: "adaptive" })
     // Calls that were made without thinking.
-    const called = [user(text("q")), model(call("a", {}, "c")), user(response("a", "r", "c"))]
-    assert.notProperty(anthropic(called, extra), "thinking")
+    assert.notProperty(anthropic(looked("r"), extra), "thinking")
     const thought = { text: "", thoughtSignature: signatureOf("anthropic", thinking) }
-    const thoughtful = [user(text("q")), model(thought, call("a", {}, "c")), user(response("a", "r", "c"))]
+    const thoughtful = [question, model(thought, call("a", {}, "c")), user(response("a", "r", "c"))]
     assert.property(anthropic(thoughtful, extra), "thinking")
-    assert.notProperty(anthropic([user(text("q"))], { ...extra, mustCall: true }), "thinking")
-    assert.strictEqual(anthropic([user(text("q"))], { temperature: 2 })["temperature"], 1)
-    assert.notProperty(anthropic([user(text("q"))], { model: "claude-opus-5", temperature: 1 }), "temperature")
+    assert.notProperty(anthropic([question], { ...extra, mustCall: true }), "thinking")
+    assert.strictEqual(anthropic([question], { temperature: 2 })["temperature"], 1)
+    assert.notProperty(anthropic([question], { model: "claude-opus-5", temperature: 1 }), "temperature")
   })
 
   const boundTo = [
@@ -310,7 +319,7 @@ describe("requests", () => {
   ]
   it("thinking that no longer applies is left out by the models that would refuse it", () => {
     const contents = [
-      user(text("q")),
+      question,
       model(
         ...boundTo.map((name) => ({ text: "", thoughtSignature: signatureOf("anthropic", thinking, name) })),
         text("a")
@@ -331,7 +340,7 @@ describe("requests", () => {
       assert.deepStrictEqual(anthropic(contents, { model: name })["thinking"], expected, name)
       assert.deepStrictEqual(Anthropic.countBody(request, names)["thinking"], expected)
       assert.strictEqual(Anthropic.betaOf(request), isBound ? "thinking-binding-controls-2026-08-01" : undefined)
-      assert.notProperty(anthropic([user(text("q"))], { model: name }), "thinking")
+      assert.notProperty(anthropic([question], { model: name }), "thinking")
     }
   })
 
@@ -345,7 +354,7 @@ describe("requests", () => {
           call("look", {}, "functions.look:0")
         )
       const sentTo = (at: typeof here) => {
-        const contents = [user(text("q")), signed(at), user(response("look", "seen", "functions.look:0"))]
+        const contents = [question, signed(at), user(response("look", "seen", "functions.look:0"))]
         const gemini = { dialect: "gemini", server, model: models.gemini } as const
         const bodies = {
           anthropic: () => anthropic(contents),
@@ -359,7 +368,7 @@ describe("requests", () => {
       assert.deepStrictEqual(sentTo({ ...here, server: "api.other" }), [])
       assert.deepStrictEqual(sentTo({ ...here, model: "another" }), [])
     }
-    const [, answer] = Items(chat([user(text("q")), model(call("look", {}, "functions.look:0"))])["messages"])
+    const [, answer] = Items(chat([question, model(call("look", {}, "functions.look:0"))])["messages"])
     assert.include(JSON.stringify(answer), "functions.look:0")
     const own = model({ ...call("look", {}), thoughtSignature: signatureOf("gemini", "c2ln") })
     assert.strictEqual(nativeContent(own).parts[0]?.thoughtSignature, "c2ln")
@@ -376,7 +385,7 @@ describe("requests", () => {
       ["claude-fable-5-2", false],
       ["claude-opus-6", false]
     ] as const) {
-      const body = anthropic([user(text("q"))], { ...request, model: name })
+      const body = anthropic([question], { ...request, model: name })
       assert.deepStrictEqual(body["tool_choice"], isForced ? { type: "any" } : undefined, name)
       assert.strictEqual(JSON.stringify(body["system"]).includes("Answer with a call of one of the tools"), !isForced)
     }
@@ -390,7 +399,7 @@ describe("requests", () => {
       additionalProperties: false
     }
     const open = { type: "object", properties: { a: { anyOf: [closed, { type: "object" }] } }, required: ["a"] }
-    const asked = [user(text("q"))]
+    const asked = [question]
     for (const [responseSchema, strict] of [
       [closed, true],
       [open, false],
@@ -426,7 +435,7 @@ describe("requests", () => {
   it("OpenAI's models that think take no sampling", () => {
     const request = {
       server,
-      contents: [user(text("q"))],
+      contents: [question],
       tools: [],
       temperature: 0.5,
       thinkingBudget: 1_000,
@@ -493,7 +502,7 @@ describe("requests", () => {
 
   it("the whole body of a request has what was asked for", () => {
     const tools = [{ name: "look", description: "Looks.", parameters: { type: "object" } }]
-    const request = { server, contents: [user(text("q"))], tools, systemInstruction: "be brief", mustCall: true }
+    const request = { server, contents: [question], tools, systemInstruction: "be brief", mustCall: true }
     const sampled = { ...request, temperature: 0.5, topP: 0.9, thinkingBudget: 0, maxOutputTokens: 50 }
     const fn = { name: "look", description: "Looks.", parameters: { type: "object" } }
     const openAi = { stream: true, tool_choice: "required" }
@@ -570,7 +579,7 @@ describe("requests", () => {
     const request = {
       model: name,
       server,
-      contents: [user(text("q"))],
+      contents: [question],
       tools: [],
       thinkingBudget,
       temperature: 1,
@@ -587,7 +596,7 @@ describe("requests", () => {
 
   it("Mistral's models get ids of nine characters, and no user's message right after results", () => {
     const contents = [
-      user(text("q")),
+      question,
       model(call("shot", {}, "toolu_01"), call("shot", {}, "Ab3dEf9hi"), call("shot", {}, "Ab3dEf9hi")),
       user(
         ...["toolu_01", "Ab3dEf9hi", "Ab3dEf9hi"].map((id) => response("shot", { output: "taken" }, id)),
@@ -612,21 +621,20 @@ describe("requests", () => {
     ["a list", [1], { value: [1] }],
     ["words", "so", { value: "so" }]
   ])("arguments that are no object become one: %s", (_, args, expected) => {
-    const contents = [user(text("q")), model(call("look", args, "c1")), user(response("look", { output: "r" }, "c1"))]
+    const contents = looked({ output: "r" }, { args, id: "c1" })
     const [, asked] = Items(chat(contents)["messages"])
     assert.deepInclude(asked, {
       tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: JSON.stringify(expected) } }]
     })
     assert.deepInclude(Items(responses(contents)["input"])[1], { arguments: JSON.stringify(expected) })
     assert.deepInclude(Messages(anthropic(contents)["messages"])[1]?.content[0], { input: expected })
-    const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
-    const [part] = geminiContent(model(call("look", args, "c1")), target).parts
+    const [part] = geminiContent(model(call("look", args, "c1")), toGemini).parts
     assert.deepStrictEqual(part?.functionCall?.args, expected)
   })
 
   it("an id of any length goes back to its server, but to those that take short ones alone", () => {
     const id = `call_1__thought__${"A".repeat(900)}+/=`
-    const contents = [user(text("q")), model(call("look", {}, id)), user(response("look", { output: "r" }, id))]
+    const contents = looked("r", { id })
     const idTo = (host: string) =>
       Items(chatBody({ model: "m", server: host, contents, tools: [] }, names, false)["messages"])[2]?.["tool_call_id"]
     assert.strictEqual(idTo("litellm.local:4000"), id)
@@ -641,19 +649,13 @@ describe("requests", () => {
     ["bedrock.local", "us.anthropic.claude-sonnet-4-5-v1:0", "call_1"],
     ["vllm.local", "openai/gpt-oss-120b", "functions.look:0"]
   ])("an id that another model made is what the model behind a relay takes: %s, %s", (host, model, expected) => {
-    const id = "functions.look:0"
-    const contents = [
-      user(text("q")),
-      { role: "model" as const, parts: [call("look", {}, id)] },
-      user(response("look", { output: "r" }, id))
-    ]
+    const contents = looked("r", { id: "functions.look:0" })
     const { messages } = chatBody({ model, server: host, contents, tools: [] }, names, false)
     assert.strictEqual(Items(messages)[2]?.["tool_call_id"], expected)
   })
 
   it.each([["seen"], [["seen"]], [null]])("a response is an object for the Gemini API: %j", (given) => {
-    const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
-    const [part] = geminiContent(user(response("look", given, "c")), target).parts
+    const [part] = geminiContent(user(response("look", given, "c")), toGemini).parts
     assert.deepStrictEqual(part?.functionResponse, { id: "c", name: "look", response: { output: given ?? "" } })
   })
 
@@ -863,7 +865,7 @@ describe("requests", () => {
       anthropic(contents),
       chat(contents),
       responses(contents),
-      geminiContent(contents[0] ?? user(), { dialect: "gemini", server, model: "gemini-3-pro" })
+      geminiContent(contents[0] ?? user(), toGemini)
     ].map((body) => JSON.stringify(body))
     for (const body of sent) assert.include(body, type)
     if (type !== mimeType) for (const body of sent) assert.notInclude(body, `"${mimeType}`)
@@ -872,7 +874,7 @@ describe("requests", () => {
   it.each([{ output: "a\nb" }, { content: "a\nb" }, { result: "a\nb" }, { response: "a\nb" }, "a\nb"])(
     "a response of one text is that text, however it is wrapped: %j",
     (given) => {
-      const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
+      const contents = looked(given)
       assert.deepInclude(Messages(anthropic(contents)["messages"]).at(-1)?.content[0], { content: "a\nb" })
       assert.deepInclude(Items(chat(contents)["messages"]).at(-1), { content: "a\nb" })
     }
@@ -886,7 +888,7 @@ describe("requests", () => {
     const blocksOf = (parts: ReadonlyArray<Part>) =>
       Messages(
         anthropic([
-          user(text("q")),
+          question,
           model(call("shot", {}, "c")),
           user({ functionResponse: { id: "c", name: "shot", response: said, parts } })
         ])["messages"]
@@ -900,7 +902,7 @@ describe("requests", () => {
   it("media within a result follows it where a result is a text", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const contents = [
-      user(text("q")),
+      question,
       model(call("shot", {}, "c")),
       user({ functionResponse: { id: "c", name: "shot", response: { output: "taken" }, parts: [image] } })
     ]
@@ -919,6 +921,10 @@ describe("requests", () => {
 
 describe("tools", () => {
   const properties = { a: { type: "string" }, b: { type: "string" } }
+  /** The parameters that a schema becomes. */
+  const parametersOf = (parametersJsonSchema: object) =>
+    Result.getOrThrow(toolDeclarations([{ functionDeclarations: [{ name: "a", parametersJsonSchema }] }]))[0]
+      ?.parameters
 
   it.each([
     ["alternatives", { anyOf: [{ required: ["a"] }, { required: ["b"] }] }, {}],
@@ -929,12 +935,8 @@ describe("tools", () => {
       { required: ["a", "b"] }
     ]
   ])("a schema has no %s at its top, which servers refuse with every request", (_, more, expected) => {
-    const [tool] = Result.getOrThrow(
-      toolDeclarations([
-        { functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", properties, ...more } }] }
-      ])
-    )
-    assert.deepStrictEqual(tool?.parameters, { type: "object", properties, ...expected })
+    const parameters = parametersOf({ type: "object", properties, ...more })
+    assert.deepStrictEqual(parameters, { type: "object", properties, ...expected })
   })
 
   it("alternatives within a schema have their type themselves", () => {
@@ -953,10 +955,10 @@ describe("tools", () => {
   it("a property that alternatives declare differently takes what each declares", () => {
     const kinds = ["file", "url"].map((kind) => ({ const: kind }))
     const oneOf = kinds.map((kind) => ({ type: "object", properties: { kind, a: properties.a }, required: ["kind"] }))
-    const [tool] = Result.getOrThrow(
-      toolDeclarations([{ functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", oneOf } }] }])
-    )
-    assert.deepStrictEqual(tool?.parameters["properties"], { kind: { anyOf: kinds }, a: properties.a })
+    assert.deepStrictEqual(parametersOf({ type: "object", oneOf })?.["properties"], {
+      kind: { anyOf: kinds },
+      a: properties.a
+    })
   })
 
   it("a schema of alternatives by reference has the properties of all", () => {
@@ -965,10 +967,7 @@ describe("tools", () => {
       Two: { type: "object", properties, required: ["a", "b"] }
     }
     const schema = { type: "object", anyOf: [{ $ref: "#/$defs/One" }, { $ref: "#/$defs/Two" }], $defs }
-    const [tool] = Result.getOrThrow(
-      toolDeclarations([{ functionDeclarations: [{ name: "a", parametersJsonSchema: schema }] }])
-    )
-    assert.deepStrictEqual(tool?.parameters, { type: "object", properties, required: ["a"], $defs })
+    assert.deepStrictEqual(parametersOf(schema), { type: "object", properties, required: ["a"], $defs })
   })
 
   it("both spellings of a schema become JSON Schema", () => {

@@ -15,6 +15,15 @@ import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 
 const names = toolNames([])
 
+const targetOf = <const D extends string>(dialect: D) => ({ dialect, server: "api", model: "m" })
+const anthropic = () => anthropicAnswerReader({ tools: names, target: targetOf("anthropic") })
+const chat = () => chatAnswerReader({ tools: names, target: targetOf("chat") })
+const gemini = () => geminiAnswerReader({ target: targetOf("gemini") })
+const responses = () => responsesAnswerReader({ tools: names, target: targetOf("responses") })
+
+/** A part that carries what a provider wants back. */
+const carried = (...state: Parameters<typeof carriedState>) => ({ text: "", thoughtSignature: carriedState(...state) })
+
 /** What was said: texts and thoughts joined, then whatever else there is. */
 const joined = (parts: ReadonlyArray<Part>): ReadonlyArray<Part> => {
   const of = (isThought: boolean) =>
@@ -83,20 +92,8 @@ describe("an answer of the Messages API", () => {
     parts: [
       { text: "I think.", thought: true },
       { text: "It is so." },
-      {
-        text: "",
-        thoughtSignature: carriedState(
-          { dialect: "anthropic", server: "api", model: "m" },
-          { type: "thinking", thinking: "I think.", signature }
-        )
-      },
-      {
-        text: "",
-        thoughtSignature: carriedState(
-          { dialect: "anthropic", server: "api", model: "m" },
-          { type: "redacted_thinking", data: "hidden" }
-        )
-      },
+      carried(targetOf("anthropic"), { type: "thinking", thinking: "I think.", signature }),
+      carried(targetOf("anthropic"), { type: "redacted_thinking", data: "hidden" }),
       call
     ],
     finishReason: "STOP",
@@ -106,11 +103,7 @@ describe("an answer of the Messages API", () => {
   it("is the same for any cut of its texts, signatures and arguments", () => {
     for (let at = 0; at < cuts(args).length; at += 1) {
       const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-      const reader = anthropicAnswerReader({
-        tools: names,
-        target: { dialect: "anthropic", server: "api", model: "m" }
-      })
-      assert.deepStrictEqual(read(reader, eventsOf(cut)), whole)
+      assert.deepStrictEqual(read(anthropic(), eventsOf(cut)), whole)
     }
   })
 })
@@ -119,11 +112,7 @@ describe("an answer of the Responses API", () => {
   it("is the same for any cut of its texts", () => {
     const reasoning = { type: "reasoning", summary: [], encrypted_content: signature }
     for (const pieces of cuts("It is so.")) {
-      const reader = responsesAnswerReader({
-        tools: names,
-        target: { dialect: "responses", server: "api", model: "m" }
-      })
-      const said = read(reader, [
+      const said = read(responses(), [
         { type: "response.reasoning_text.delta", delta: "I " },
         { type: "response.reasoning_summary_text.delta", delta: "think." },
         { type: "response.output_item.done", item: { ...reasoning, id: null } },
@@ -151,10 +140,7 @@ describe("an answer of the Responses API", () => {
         parts: [
           { text: "I think.", thought: true },
           { text: "It is so." },
-          {
-            text: "",
-            thoughtSignature: carriedState({ dialect: "responses", server: "api", model: "m" }, reasoning)
-          },
+          carried(targetOf("responses"), reasoning),
           call
         ],
         finishReason: "STOP",
@@ -165,9 +151,8 @@ describe("an answer of the Responses API", () => {
 })
 
 it("an answer of the Responses API that failed is a fault, whichever event ends it", () => {
-  const reader = responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
   const response = { status: "failed", error: { code: "server_error", message: "no" } }
-  const problem = Option.getOrUndefined(Result.getFailure(reader.read({ type: "response.done", response })))
+  const problem = Option.getOrUndefined(Result.getFailure(responses().read({ type: "response.done", response })))
   assert.deepInclude(problem?._tag === "Fault" ? problem.fault : {}, { kind: "server_error", message: "no" })
 })
 
@@ -191,8 +176,7 @@ it("what a client of the Responses API answers is a call, and nothing else", () 
 describe("an answer of Chat Completions", () => {
   it("has pieces of a call without an index, after those of another one", () => {
     const piece = (id: string, words: object) => ({ choices: [{ delta: { tool_calls: [{ id, function: words }] } }] })
-    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
-    const made = read(reader, [
+    const made = read(chat(), [
       piece("c1", { name: "look", arguments: "" }),
       piece("c2", { name: "list", arguments: "{}" }),
       piece("c1", { arguments: args }),
@@ -203,9 +187,8 @@ describe("an answer of Chat Completions", () => {
   })
 
   it("has a content that is a list of blocks, as Mistral's is", () => {
-    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
     const said = (content: unknown) => ({ choices: [{ delta: { content } }] })
-    const made = read(reader, [
+    const made = read(chat(), [
       said([{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }]),
       said([{ type: "text", text: "It is " }]),
       said("so."),
@@ -223,8 +206,7 @@ describe("an answer of Chat Completions", () => {
     ["network_error", {}, { message: "the server broke off the answer (network_error)", kind: "server_error" }],
     ["error", { error: { code: 502, message: "Upstream idle" } }, { message: "Upstream idle", kind: "502" }]
   ])("that its server broke off (%s) is a fault, and no whole answer", (finish_reason, more, fault) => {
-    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
-    const ended = reader.read({ choices: [{ delta: { content: "" }, finish_reason, ...more }] })
+    const ended = chat().read({ choices: [{ delta: { content: "" }, finish_reason, ...more }] })
     assert.deepInclude(Result.isFailure(ended) && ended.failure._tag === "Fault" ? ended.failure.fault : {}, fault)
   })
 
@@ -232,8 +214,7 @@ describe("an answer of Chat Completions", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })
       const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-      const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
-      const said = read(reader, [
+      const said = read(chat(), [
         delta({ reasoning_content: "I " }),
         delta({ reasoning: "think." }),
         delta({ content: "It is " }),
@@ -258,13 +239,7 @@ describe("an answer of Chat Completions", () => {
         parts: [
           { text: "I think.", thought: true },
           { text: "It is so." },
-          {
-            text: "",
-            thoughtSignature: carriedState(
-              { dialect: "chat", server: "api", model: "m" },
-              { reasoning_content: "I ", reasoning: "think." }
-            )
-          },
+          carried(targetOf("chat"), { reasoning_content: "I ", reasoning: "think." }),
           call,
           { functionCall: { id: "c2", name: "list", args: {} } }
         ],
@@ -276,78 +251,74 @@ describe("an answer of Chat Completions", () => {
 })
 
 describe("what servers send that keep to a dialect loosely", () => {
-  const gemini = () => geminiAnswerReader({ target: { dialect: "gemini", server: "api", model: "m" } })
-  const [list, look] = [{ functionCall: { id: "c2", name: "list", args: {} } }, call]
+  const [list, look, so] = [{ functionCall: { id: "c2", name: "list", args: {} } }, call, { text: "It is so." }]
+  const unnamed = (args: object) => ({ functionCall: { name: "look", args } })
+
   const delta = (more: object, finish_reason: string | null = null) => ({ choices: [{ delta: more, finish_reason }] })
   const called = (...calls: ReadonlyArray<object>) => delta({ tool_calls: calls })
   const bare = (...calls: ReadonlyArray<object>) => ({ choices: [{ delta: { tool_calls: calls } }] })
+  /** A call with arguments in some form, and a later piece of it. */
+  const looks = (given: unknown) => ({ index: 0, id: "c1", function: { name: "look", arguments: given } })
+  const lists = (given: unknown) => ({ index: 1, id: "c2", function: { name: "list", arguments: given } })
+  const more = (given: string) => ({ index: 0, function: { arguments: given } })
+  const choice = (index: number, more: object) => ({ index, delta: more })
+  const message = (more: object, finish_reason?: string) => ({ choices: [{ message: more, finish_reason }] })
   const ended = delta({}, "tool_calls")
-  const message = { type: "message", id: "m1", content: [{ type: "output_text", text: "It is so." }] }
+  const [begin, rest] = [args.slice(0, 5), args.slice(5)]
+
+  const uses = (index: number, id: string, name: string, input: unknown, ...pieces: ReadonlyArray<string>) =>
+    block(
+      index,
+      { type: "tool_use", id, name, input },
+      pieces.map((partial_json) => ({ type: "input_json_delta", partial_json }))
+    )
+  const usedTools = { type: "message_delta", delta: { stop_reason: "tool_use" } }
+
+  const words = { type: "message", id: "m1", content: [{ type: "output_text", text: "It is so." }] }
   const item = { type: "function_call", id: "f1", call_id: "c1", name: "look", arguments: args }
+  const unfinished = { ...item, arguments: "" }
+  const reasoning = (id: string) => ({ type: "reasoning", id, encrypted_content: signature })
   const completed = (output: ReadonlyArray<object>, more: object = {}) => ({
     type: "response.completed",
     response: { status: "completed", output, ...more }
   })
+  const added = (one: object, index: object = {}) => ({ type: "response.output_item.added", item: one, ...index })
   const done = (one: object, index: object = {}) => ({ type: "response.output_item.done", item: one, ...index })
-  const chat = () => chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
-  const anthropic = () =>
-    anthropicAnswerReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } })
-  const responses = () =>
-    responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+  const place = (output_index: number) => ({ output_index })
+  const argumentsOf = (kind: string, more: object) => ({
+    type: `response.function_call_arguments.${kind}`,
+    ...place(0),
+    item_id: "f1",
+    ...more
+  })
 
   it.each<
     readonly [name: string, reader: () => AnswerReader, events: ReadonlyArray<object>, parts: ReadonlyArray<Part>]
   >([
-    [
-      "a message in place of its pieces",
-      chat,
-      [{ choices: [{ message: { content: "It is so." }, finish_reason: "stop" }] }],
-      [{ text: "It is so." }]
-    ],
+    ["a message in place of its pieces", chat, [message({ content: "It is so." }, "stop")], [so]],
     [
       "the whole message once more at the end",
       chat,
-      [delta({ content: "It is " }), delta({ content: "so." }), { choices: [{ message: { content: "It is so." } }] }],
-      [{ text: "It is so." }]
+      [delta({ content: "It is " }), delta({ content: "so." }), message({ content: "It is so." })],
+      [so]
     ],
     [
       "arguments as an object, and an empty piece after them",
       chat,
-      [
-        called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }),
-        called({ index: 0, function: { arguments: "" } }),
-        ended
-      ],
+      [called(looks({ path: "a.ts" })), called(more("")), ended],
       [look]
     ],
-    [
-      "an empty object before the arguments",
-      chat,
-      [
-        called({ index: 0, id: "c1", function: { name: "look", arguments: "{}" } }),
-        called({ index: 0, function: { arguments: args } }),
-        ended
-      ],
-      [look]
-    ],
+    ["an empty object before the arguments", chat, [called(looks("{}")), called(more(args)), ended], [look]],
     [
       "the whole arguments once more at the end",
       chat,
-      [
-        called({ index: 0, id: "c1", function: { name: "look", arguments: args.slice(0, 5) } }),
-        called({ index: 0, function: { arguments: args.slice(5) } }),
-        delta({ tool_calls: [{ index: 0, id: "c1", function: { name: "look", arguments: args } }] }, "tool_calls")
-      ],
+      [called(looks(begin)), called(more(rest)), delta({ tool_calls: [looks(args)] }, "tool_calls")],
       [look]
     ],
     [
       "arguments as a string of JSON, and null for none",
       chat,
-      [
-        called({ index: 0, id: "c1", function: { name: "look", arguments: JSON.stringify(args) } }),
-        called({ index: 1, id: "c2", function: { name: "list", arguments: "null" } }),
-        ended
-      ],
+      [called(looks(JSON.stringify(args))), called(lists("null")), ended],
       [look, list]
     ],
     [
@@ -355,11 +326,10 @@ describe("what servers send that keep to a dialect loosely", () => {
       chat,
       [
         delta({ content: null, function_call: { name: "look", arguments: "" } }),
-        delta({ function_call: { arguments: args.slice(0, 5) } }),
-        delta({ function_call: { arguments: args.slice(5) } }),
+        ...[begin, rest].map((piece) => delta({ function_call: { arguments: piece } })),
         delta({}, "function_call")
       ],
-      [{ functionCall: { name: "look", args: { path: "a.ts" } } }]
+      [unnamed({ path: "a.ts" })]
     ],
     [
       "a text and calls as two choices of one answer",
@@ -367,34 +337,23 @@ describe("what servers send that keep to a dialect loosely", () => {
       [
         {
           choices: [
-            { message: { role: "assistant", content: "It is so." }, finish_reason: "tool_calls" },
-            {
-              message: {
-                role: "assistant",
-                tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: args } }]
-              },
-              finish_reason: "tool_calls"
-            }
+            ...message({ role: "assistant", content: "It is so." }, "tool_calls").choices,
+            ...message({ role: "assistant", tool_calls: [{ ...looks(args), index: undefined }] }, "tool_calls").choices
           ]
         }
       ],
-      [{ text: "It is so." }, look]
+      [so, look]
     ],
     [
       "calls in pieces of another choice",
       chat,
       [
-        { choices: [{ index: 0, delta: { content: "It is " } }] },
-        {
-          choices: [
-            { index: 0, delta: { content: "so." } },
-            { index: 1, delta: { tool_calls: [{ index: 0, id: "c1", function: { name: "look", arguments: "" } }] } }
-          ]
-        },
-        { choices: [{ index: 1, delta: { tool_calls: [{ index: 0, function: { arguments: args } }] } }] },
-        delta({}, "tool_calls")
+        { choices: [choice(0, { content: "It is " })] },
+        { choices: [choice(0, { content: "so." }), choice(1, { tool_calls: [looks("")] })] },
+        { choices: [choice(1, { tool_calls: [more(args)] })] },
+        ended
       ],
-      [{ text: "It is so." }, look]
+      [so, look]
     ],
     [
       "images beside the text",
@@ -408,14 +367,7 @@ describe("what servers send that keep to a dialect loosely", () => {
     [
       "an empty object before the arguments of a block, and a string in place of them",
       anthropic,
-      [
-        ...block(0, { type: "tool_use", id: "c1", name: "look", input: {} }, [
-          { type: "input_json_delta", partial_json: "{}" },
-          { type: "input_json_delta", partial_json: args }
-        ]),
-        ...block(1, { type: "tool_use", id: "c2", name: "list", input: "{}" }, []),
-        { type: "message_delta", delta: { stop_reason: "tool_use" } }
-      ],
+      [...uses(0, "c1", "look", {}, "{}", args), ...uses(1, "c2", "list", "{}"), usedTools],
       [look, list]
     ],
     [
@@ -425,22 +377,15 @@ describe("what servers send that keep to a dialect loosely", () => {
         {
           candidates: [
             {
-              content: {
-                parts: [{ text: "It is so.", thought: null }, { functionCall: { ...look.functionCall, id: null } }]
-              },
+              content: { parts: [{ ...so, thought: null }, { functionCall: { ...look.functionCall, id: null } }] },
               finishReason: "STOP"
             }
           ]
         }
       ],
-      [{ text: "It is so." }, { functionCall: { name: "look", args: { path: "a.ts" } } }]
+      [so, unnamed({ path: "a.ts" })]
     ],
-    [
-      "arguments as an object",
-      chat,
-      [called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }), ended],
-      [look]
-    ],
+    ["arguments as an object", chat, [called(looks({ path: "a.ts" })), ended], [look]],
     [
       "line breaks and tabs in the strings of arguments",
       chat,
@@ -521,99 +466,58 @@ describe("what servers send that keep to a dialect loosely", () => {
     [
       "two calls of one index without ids",
       chat,
-      [
-        called({ index: 0, function: { name: "look", arguments: args } }),
-        called({ index: 0, function: { name: "look", arguments: "{}" } }),
-        ended
-      ],
-      [{ functionCall: { name: "look", args: { path: "a.ts" } } }, { functionCall: { name: "look", args: {} } }]
+      [called({ ...looks(args), id: undefined }), called({ ...looks("{}"), id: undefined }), ended],
+      [unnamed({ path: "a.ts" }), unnamed({})]
     ],
     [
       "two blocks of one index",
       anthropic,
-      [
-        ...block(0, { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }, []),
-        ...block(0, { type: "tool_use", id: "c2", name: "list", input: {} }, []),
-        { type: "message_delta", delta: { stop_reason: "tool_use" } }
-      ],
+      [...uses(0, "c1", "look", { path: "a.ts" }), ...uses(0, "c2", "list", {}), usedTools],
       [look, list]
     ],
-    ["whole items without their pieces", responses, [done(message), completed([])], [{ text: "It is so." }]],
+    ["whole items without their pieces", responses, [done(words), completed([])], [so]],
     [
       "the arguments of an item in an event of their own, and no item at the end",
       responses,
-      [
-        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
-        { type: "response.function_call_arguments.done", output_index: 0, item_id: "f1", arguments: args },
-        completed([])
-      ],
+      [added(unfinished, place(0)), argumentsOf("done", { arguments: args }), completed([])],
       [look]
     ],
     [
       "the arguments of an item in pieces alone, and no item at the end",
       responses,
-      [
-        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
-        ...[args.slice(0, 5), args.slice(5)].map((delta) => ({
-          type: "response.function_call_arguments.delta",
-          output_index: 0,
-          item_id: "f1",
-          delta
-        })),
-        completed([])
-      ],
+      [added(unfinished, place(0)), ...[begin, rest].map((delta) => argumentsOf("delta", { delta })), completed([])],
       [look]
     ],
     [
       "the arguments of an item in an event of their own, and an item without them",
       responses,
-      [
-        { type: "response.function_call_arguments.done", output_index: 0, item_id: "f1", arguments: args },
-        done({ ...item, arguments: "" }, { output_index: 0 }),
-        completed([{ ...item, arguments: "" }])
-      ],
+      [argumentsOf("done", { arguments: args }), done(unfinished, place(0)), completed([unfinished])],
       [look]
     ],
-    ["no item before the end", responses, [completed([message, item])], [{ text: "It is so." }, look]],
+    ["no item before the end", responses, [completed([words, item])], [so, look]],
     [
       "events without indexes, and items at the end once more",
       responses,
       [
-        { type: "response.output_item.added", item: { ...message, content: [] } },
+        added({ ...words, content: [] }),
         { type: "response.output_text.delta", delta: "It is so." },
-        done(message),
+        done(words),
         done(item),
-        completed([message, item])
+        completed([words, item])
       ],
-      [{ text: "It is so." }, look]
+      [so, look]
     ],
     [
       "other indexes at the end",
       responses,
-      [done(message, { output_index: 1 }), done(item, { output_index: 2 }), completed([message, item])],
-      [{ text: "It is so." }, look]
+      [done(words, place(1)), done(item, place(2)), completed([words, item])],
+      [so, look]
     ],
     [
       "other ids at the end",
       responses,
-      [
-        done({ type: "reasoning", id: "r1", encrypted_content: signature }, { output_index: 0 }),
-        done(message, { output_index: 1 }),
-        completed([
-          { type: "reasoning", id: "r2", encrypted_content: signature },
-          { ...message, id: "m2" }
-        ])
-      ],
-      [
-        { text: "It is so." },
-        {
-          text: "",
-          thoughtSignature: carriedState(
-            { dialect: "responses", server: "api", model: "m" },
-            { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
-          )
-        }
-      ]
+      [done(reasoning("r1"), place(0)), done(words, place(1)), completed([reasoning("r2"), { ...words, id: "m2" }])],
+      [so, carried(targetOf("responses"), { type: "reasoning", id: "r1", summary: [], encrypted_content: signature })]
     ],
     [
       "arguments as an object, in an item",
@@ -635,10 +539,10 @@ describe("what servers send that keep to a dialect loosely", () => {
     [{}, {}]
   ])("a response has each item once, whatever their indexes were: %j", (first, second) => {
     const answer = answerForm.begin()
-    for (const event of [done(message, first), done(item, second), done(item, second), completed([message, item])]) {
+    for (const event of [done(words, first), done(item, second), done(item, second), completed([words, item])]) {
       answer.push(event)
     }
-    assert.deepStrictEqual(answer.whole["output"], [message, item])
+    assert.deepStrictEqual(answer.whole["output"], [words, item])
   })
 
   it.each([
@@ -737,7 +641,7 @@ describe("what servers send that keep to a dialect loosely", () => {
     [["<think>It is", " so."], "stop", "It is so.", "It is so."],
     [["<think>\nIt is </thi"], "stop", "\nIt is ", "It is </thi"]
   ])("a thought that never ends is the answer of one that did: %j, %s", (pieces, reason, thought, words) => {
-    const last = reason === "tool_calls" ? called({ id: "c1", function: { name: "look", arguments: args } }) : delta({})
+    const last = reason === "tool_calls" ? called({ ...looks(args), index: undefined }) : delta({})
     const said = read(chat(), [...pieces.map((content) => delta({ content })), last, delta({}, reason)]).parts
     const textOf = (isThought: boolean) =>
       said
@@ -758,11 +662,11 @@ describe("what servers send that keep to a dialect loosely", () => {
     // Broken off: its server has a reason for each end.
     [[delta({ content: "It is" })], true, undefined],
     [[delta({ content: "It is" }, "length")], true, "MAX_TOKENS"],
-    [[bare({ index: 0, id: "c1", function: { name: "look", arguments: args } })], true, "STOP"],
-    [[bare({ index: 0, id: "c1", function: { name: "look", arguments: `{"p` } })], true, "MALFORMED_FUNCTION_CALL"],
+    [[bare(looks(args))], true, "STOP"],
+    [[bare(looks(`{"p`))], true, "MALFORMED_FUNCTION_CALL"],
     [[], true, undefined],
     [[{ choices: [] }], true, undefined],
-    [[{ choices: [{ message: { content: "It is so." } }] }], false, "STOP"]
+    [[message({ content: "It is so." })], false, "STOP"]
   ])("an answer without a reason ends where its server says so: %j, %s", (events, isMarked, reason) => {
     const reader = chat()
     for (const event of events) Result.getOrThrow(reader.read(event))
@@ -806,7 +710,7 @@ describe("what servers send that keep to a dialect loosely", () => {
 
 describe("an answer of the Gemini API", () => {
   it("names what it quotes and what a search found, by whole positions alone", () => {
-    const reader = geminiAnswerReader({ target: { dialect: "gemini", server: "api", model: "m" } })
+    const reader = gemini()
     const supports = [1, 1.5, -1].map((endIndex) => ({ segment: { endIndex }, groundingChunkIndices: [0, 0.5] }))
     const piece = reader.read({
       candidates: [
@@ -830,20 +734,18 @@ describe("an answer of the Gemini API", () => {
     assert.deepStrictEqual(grounding?.supports, [{ end: 1, sources: [0] }])
   })
 
-  const target = { dialect: "gemini", server: "api", model: "m" } as const
-
   it("that was parsed elsewhere is not read deeper than any other", () => {
     let args: unknown = 1
     for (let depth = 0; depth < maxDepth; depth += 1) args = [args]
     const deep = {
       candidates: [{ content: { parts: [{ functionCall: { name: "look", args } }] }, finishReason: "STOP" }]
     }
-    const problem = Option.getOrUndefined(Result.getFailure(readGemini(deep, target)))
+    const problem = Option.getOrUndefined(Result.getFailure(readGemini(deep, targetOf("gemini"))))
     assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "levels", limit: maxDepth })
   })
 
   it("with more parts than any model intends is not decoded, however many candidates come with them", () => {
-    const reader = geminiAnswerReader({ target })
+    const reader = gemini()
     // They are no parts: decoding them would fail.
     const candidate = {
       content: { role: "model", parts: Array.from({ length: maxAnswerParts + 1 }, () => ({ text: 1 })) }

@@ -312,7 +312,9 @@ describe("FileSessionStore", () => {
     it.effect("reads only what the model sees of a long session", function* () {
       const fs = yield* FileSystem.FileSystem
       const { file, folder, store } = yield* written
-      const many = Array.from({ length: 2_000 }, (_, n) => appended(n + 3, textPart(`${n} ${"words ".repeat(300)}`)))
+      const many = Array.from({ length: 2_000 }, (_, n) =>
+        appended(n + 3, textPart(`${n} ${"words ".repeat(sizeOf(300, 150))}`))
+      )
       const shortened = { part: 0, replacement: textPart("short"), tokens: TokenCount.make(1) }
       const all: ReadonlyArray<SessionEvent> = [
         ...many,
@@ -322,7 +324,7 @@ describe("FileSessionStore", () => {
       yield* append(all).pipe(Effect.provide(store))
       const told = sessionOf([...events, ...all])
       const size = Number((yield* fs.stat(file)).size)
-      assert.isAbove(size, 3_000_000)
+      assert.isAbove(size, sizeOf(3_000_000, 1_500_000))
       /** Opens it, does something with it, and says how many bytes of the log that took. */
       const reading = Effect.fnUntraced(function* (next: ReadonlyArray<SessionEvent>, whole: boolean) {
         const counting = yield* countReads

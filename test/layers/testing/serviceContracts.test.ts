@@ -1,5 +1,6 @@
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { model, text } from "../../../src/domain/content/Content.ts"
+import type { TestFunctions } from "../../../src/layers/testing/ContractTests.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import {
   hookSystemContract,
@@ -12,7 +13,7 @@ import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { Model } from "../../../src/services/model/Model.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { failedBy } from "../../support/contracts.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
+import { afterAll, assert, beforeAll, describe, it, vi } from "../../support/vitest.ts"
 
 /** The contract suites of small services pass ours, and notice mistakes. */
 
@@ -247,57 +248,41 @@ const hookMutants: Readonly<Record<string, (good: HookSystem["Service"]) => Part
 }
 
 describe("the suites notice", () => {
-  const cases: ReadonlyArray<readonly [string, () => Promise<ReadonlyArray<string>>]> = [
-    ...Object.entries(modelMutants).map(
-      ([mistake, change]) =>
-        [
-          `a model that ${mistake}`,
-          () =>
-            failedBy((functions) =>
-              modelContract(functions, made("m", Layer.succeed(Model, { ...goodModel, ...change })))
-            )
-        ] as const
-    ),
-    ...Object.entries(counterMutants).map(
-      ([mistake, count]) =>
-        [
-          `a counter that ${mistake}`,
-          () =>
-            failedBy((functions) => tokenCounterContract(functions, made("c", Layer.succeed(TokenCounter, { count }))))
-        ] as const
-    ),
-    ...Object.entries(summarizerMutants).map(
-      ([mistake, summarize]) =>
-        [
-          `a summarizer that ${mistake}`,
-          () =>
-            failedBy((functions) => summarizerContract(functions, made("s", Layer.succeed(Summarizer, { summarize }))))
-        ] as const
-    ),
-    ...Object.entries(hookMutants).map(
-      ([mistake, change]) =>
-        [
-          `a hook system that ${mistake}`,
-          () =>
-            failedBy((functions) =>
-              hookSystemContract(
-                functions,
-                made(
-                  "h",
-                  Layer.effect(
-                    HookSystem,
-                    Effect.map(HookSystem, (good) => ({ ...good, ...change(good) }))
-                  ).pipe(Layer.provide(Layer.fresh(HookSystem.layer)))
-                )
-              )
-            )
-        ] as const
-    )
-  ]
-  for (const [mistake, failed] of cases) it.concurrent(mistake, async () => assert.isNotEmpty(await failed()))
-  it("no mistake in a good model", async () =>
-    assert.deepStrictEqual(
-      await failedBy((functions) => modelContract(functions, made("m", Layer.succeed(Model, goodModel)))),
-      []
-    ))
+  // A suite gives each case seconds of the machine, and here some services never end: they get a fifth.
+  const wait = setTimeout
+  beforeAll(() => {
+    vi.stubGlobal("setTimeout", (run: () => void, millis = 0) => wait(run, millis >= 1_000 ? millis / 5 : millis))
+  })
+  afterAll(() => {
+    vi.unstubAllGlobals()
+  })
+  const mutants = <M>(
+    service: string,
+    mistakes: Readonly<Record<string, M>>,
+    suite: (functions: TestFunctions, mutant: M) => void
+  ) => {
+    for (const [mistake, mutant] of Object.entries(mistakes))
+      it.concurrent(`${service} that ${mistake}`, async () =>
+        assert.isNotEmpty(await failedBy((functions) => suite(functions, mutant))))
+  }
+  mutants("a model", modelMutants, (functions, change) =>
+    modelContract(functions, made("m", Layer.succeed(Model, { ...goodModel, ...change })))
+  )
+  mutants("a counter", counterMutants, (functions, count) =>
+    tokenCounterContract(functions, made("c", Layer.succeed(TokenCounter, { count })))
+  )
+  mutants("a summarizer", summarizerMutants, (functions, summarize) =>
+    summarizerContract(functions, made("s", Layer.succeed(Summarizer, { summarize })))
+  )
+  mutants("a hook system", hookMutants, (functions, change) => {
+    const changed = Effect.map(HookSystem, (good) => ({ ...good, ...change(good) }))
+    const layer = Layer.effect(HookSystem, changed).pipe(Layer.provide(Layer.fresh(HookSystem.layer)))
+    hookSystemContract(functions, made("h", layer))
+  })
 })
+
+it("the suites notice no mistake in a good model", async () =>
+  assert.deepStrictEqual(
+    await failedBy((functions) => modelContract(functions, made("m", Layer.succeed(Model, goodModel)))),
+    []
+  ))

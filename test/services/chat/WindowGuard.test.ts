@@ -124,6 +124,7 @@ const cases: ReadonlyArray<
   ["nothing is known", { most: 3 }, [sized(299), sized(1)]],
   ["nothing is known, and it may be too much", { most: 3 }, [sized(301), sized(100)]],
   ["counted", { most: 3, counted: 1.5, learned: 1.4 }, [sized(301), sized(100)]],
+  ["counted, with what is free", { most: 3, counted: 1.5, learned: 1.4 }, [sized(250, 90), sized(100)]],
   ["counted, and nothing learned", { most: 3, counted: 1.5 }, [sized(500), sized(250)]],
   ["unsure enough to count", { most: 3, expected: 1, counted: 2, learned: 2 }, [sized(400), sized(100)]],
   ["just unsure enough to count", { most: 1.5, expected: 1.2, counted: 1, learned: 1 }, [sized(1_000), sized(100)]],

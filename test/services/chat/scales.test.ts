@@ -58,7 +58,7 @@ const summarySize = (chat: Chat["Service"]) =>
 interface Scene {
   /** Its limits, multiplied by the scale. */
   readonly limits: (scale: number) => Partial<ChatSettings>
-  readonly run: (chat: Chat["Service"]) => Effect.Effect<Measured, unknown, Script>
+  readonly run: (chat: Chat["Service"]) => Generator<Effect.Effect<unknown, unknown, Script>, Measured, never>
   /** Whether no count of the model is known at the beginning. */
   readonly isNew?: boolean
   readonly answer?: (request: ModelRequest) => Step
@@ -67,177 +67,163 @@ interface Scene {
 const scenes: Readonly<Record<string, Scene>> = {
   "the size of the next request": {
     limits: (scale) => ({ window: 20_000 * scale, systemInstruction: words(500) }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append(talk(4, 300))
-        const { limit, threshold, tokens, trigger } = yield* chat.usage
-        return { tokens: { tokens, limit, trigger }, estimated: { threshold } }
-      })
+    *run(chat) {
+      yield* chat.append(talk(4, 300))
+      const { limit, threshold, tokens, trigger } = yield* chat.usage
+      return { tokens: { tokens, limit, trigger }, estimated: { threshold } }
+    }
   },
   "the end of a turn": {
     limits: (scale) => ({ window: 20_000 * scale }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        const { events } = yield* taken(chat.send(words(1_000)))
-        const last = events.at(-1)
-        if (last?._tag !== "Finished") return assert.fail(`${last?._tag}`)
-        return { tokens: { tokens: last.tokens, limit: last.limit } }
-      })
+    *run(chat) {
+      const { events } = yield* taken(chat.send(words(1_000)))
+      const last = events.at(-1)
+      if (last?._tag !== "Finished") return assert.fail(`${last?._tag}`)
+      return { tokens: { tokens: last.tokens, limit: last.limit } }
+    }
   },
   "a compression that is due": {
     limits: (scale) => ({ window: 8_000 * scale, threshold: 0.5 }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 20; n += 1) {
-          const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
-          const [event] = events.filter(({ _tag }) => _tag === "ChatCompressed")
-          if (event?._tag !== "ChatCompressed") continue
-          const { after, before, limit } = event
-          return { tokens: { before, after, limit }, estimated: { n, view: yield* viewSize(chat) } }
-        }
-        return assert.fail("nothing was compressed")
-      })
+    *run(chat) {
+      for (let n = 0; n < 20; n += 1) {
+        const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
+        const [event] = events.filter(({ _tag }) => _tag === "ChatCompressed")
+        if (event?._tag !== "ChatCompressed") continue
+        const { after, before, limit } = event
+        return { tokens: { before, after, limit }, estimated: { n, view: yield* viewSize(chat) } }
+      }
+      return assert.fail("nothing was compressed")
+    }
   },
   "a compression that is asked for": {
     limits: (scale) => ({ window: 3_000 * scale, policy: { summarizer: "extractive", preserve: 0.9 } }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append(talk(12, 400))
-        const decision = yield* chat.plan()
-        if (decision._tag !== "Go") return assert.fail(decision.reason)
-        const outcome = yield* chat.compress()
-        assert.isDefined(patchOf(outcome))
-        const { before, after } = tokensOf(outcome)
-        return {
-          tokens: { before, after },
-          estimated: {
-            planned: decision.plan.after,
-            rung: decision.plan.rung,
-            view: yield* viewSize(chat),
-            summary: yield* summarySize(chat)
-          }
+    *run(chat) {
+      yield* chat.append(talk(12, 400))
+      const decision = yield* chat.plan()
+      if (decision._tag !== "Go") return assert.fail(decision.reason)
+      const outcome = yield* chat.compress()
+      assert.isDefined(patchOf(outcome))
+      const { before, after } = tokensOf(outcome)
+      return {
+        tokens: { before, after },
+        estimated: {
+          planned: decision.plan.after,
+          rung: decision.plan.rung,
+          view: yield* viewSize(chat),
+          summary: yield* summarySize(chat)
         }
-      })
+      }
+    }
   },
   "the budget of the snapshot": {
     limits: (scale) => ({
       window: 40_000 * scale,
       policy: { summarizer: "extractive", snapshotBudget: TokenCount.make(500 * scale) }
     }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 8; n += 1) {
-          const order = `Never touch src/legacy/part${n}.ts. You must always keep the build of module ${n} green.`
-          yield* chat.append([...results(4, 280), { content: user(text(order)) }, { content: model(text("Yes.")) }])
-        }
-        yield* chat.compress()
-        const summary = yield* summarySize(chat)
-        assert.isAtMost(summary, 600)
-        return { estimated: { summary, view: yield* viewSize(chat) } }
-      })
+    *run(chat) {
+      for (let n = 0; n < 8; n += 1) {
+        const order = `Never touch src/legacy/part${n}.ts. You must always keep the build of module ${n} green.`
+        yield* chat.append([...results(4, 280), { content: user(text(order)) }, { content: model(text("Yes.")) }])
+      }
+      yield* chat.compress()
+      const summary = yield* summarySize(chat)
+      assert.isAtMost(summary, 600)
+      return { estimated: { summary, view: yield* viewSize(chat) } }
+    }
   },
   "the budget of tool results": {
     limits: (scale) => ({
       window: 40_000 * scale,
       policy: { summarizer: "extractive", toolBudget: TokenCount.make(3_000 * scale), preserve: 0.8, minGain: 0 }
     }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append([{ content: user(text("read them all")) }, ...results(12, 980)])
-        yield* chat.compress()
-        return { estimated: { view: yield* viewSize(chat) } }
-      })
+    *run(chat) {
+      yield* chat.append([{ content: user(text("read them all")) }, ...results(12, 980)])
+      yield* chat.compress()
+      return { estimated: { view: yield* viewSize(chat) } }
+    }
   },
   "the budget of the digest": {
     limits: (scale) => ({
       window: 40_000 * scale,
       policy: { summarizer: "model", digestBudget: TokenCount.make(3_000 * scale), minGain: 0 }
     }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append([...talk(20, 400), ...results(12, 980)])
-        yield* chat.compress()
-        const calls = yield* Script.use((script) => script.calls)
-        const sent = calls.filter(({ method }) => method === "generate").map(({ request }) => estimateOf(request))
-        assert.isAbove(sent.length, 0)
-        return { estimated: { sent: Math.max(...sent) } }
-      })
+    *run(chat) {
+      yield* chat.append([...talk(20, 400), ...results(12, 980)])
+      yield* chat.compress()
+      const calls = yield* Script.use((script) => script.calls)
+      const sent = calls.filter(({ method }) => method === "generate").map(({ request }) => estimateOf(request))
+      assert.isAbove(sent.length, 0)
+      return { estimated: { sent: Math.max(...sent) } }
+    }
   },
   "results that arrive together": {
     limits: (scale) => ({ window: 10_000 * scale, toolOutput: { most: 1_000_000 } }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        const before = yield* viewSize(chat)
-        yield* chat.append(results(1, 14_000))
-        return { estimated: { shown: (yield* viewSize(chat)) - before } }
-      })
+    *run(chat) {
+      const before = yield* viewSize(chat)
+      yield* chat.append(results(1, 14_000))
+      return { estimated: { shown: (yield* viewSize(chat)) - before } }
+    }
   },
   "a message that does not fit": {
     limits: (scale) => ({ window: 8_000 * scale, overflowFactor: 0.5 }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        const { error } = yield* taken(chat.send(words(7_000)))
-        if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-        return { tokens: { estimated: error.estimated, remaining: error.remaining, limit: error.limit } }
-      })
+    *run(chat) {
+      const { error } = yield* taken(chat.send(words(7_000)))
+      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+      return { tokens: { estimated: error.estimated, remaining: error.remaining, limit: error.limit } }
+    }
   },
   "masked results": {
     limits: (scale) => ({ window: 100_000 * scale, masking: { protect: 3_000 * scale, least: 2_000 * scale } }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 20; n += 1) {
-          yield* chat.append(results(1, 980))
-          const { events } = yield* taken(chat.send(`go on ${n}`))
-          const [event] = events.filter(({ _tag }) => _tag === "ToolOutputMasked")
-          if (event?._tag !== "ToolOutputMasked") continue
-          return { tokens: { before: event.before, after: event.after }, estimated: { n, parts: event.parts } }
-        }
-        return assert.fail("nothing was masked")
-      })
+    *run(chat) {
+      for (let n = 0; n < 20; n += 1) {
+        yield* chat.append(results(1, 980))
+        const { events } = yield* taken(chat.send(`go on ${n}`))
+        const [event] = events.filter(({ _tag }) => _tag === "ToolOutputMasked")
+        if (event?._tag !== "ToolOutputMasked") continue
+        return { tokens: { before: event.before, after: event.after }, estimated: { n, parts: event.parts } }
+      }
+      return assert.fail("nothing was masked")
+    }
   },
   "a message after a compression": {
     limits: (scale) => ({ window: 8_000 * scale, afterCompression: Effect.succeed(words(500)) }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append(talk(6, 400))
-        yield* chat.compress()
-        const last = (yield* chat.contents).at(-1)
-        return { estimated: { last: estimated(last?.parts ?? []) } }
-      })
+    *run(chat) {
+      yield* chat.append(talk(6, 400))
+      yield* chat.compress()
+      const last = (yield* chat.contents).at(-1)
+      return { estimated: { last: estimated(last?.parts ?? []) } }
+    }
   },
   "a compression by reported counts": {
     limits: (scale) => ({ window: 20_000 * scale, policy: { strategy: "gemini", summarizer: "model" } }),
     answer: snapshotOr("fine"),
-    run: (chat) =>
-      Effect.gen(function* () {
-        for (let n = 0; n < 8; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
-        const outcome = yield* chat.compress()
-        assert.isDefined(patchOf(outcome), JSON.stringify(outcome).slice(0, 300))
-        return { tokens: tokensOf(outcome) }
-      })
+    *run(chat) {
+      for (let n = 0; n < 8; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+      const outcome = yield* chat.compress()
+      assert.isDefined(patchOf(outcome), JSON.stringify(outcome).slice(0, 300))
+      return { tokens: tokensOf(outcome) }
+    }
   },
   "a compression that cannot reach the limit": {
     limits: (scale) => ({ window: 3_000 * scale, systemInstruction: words(2_900) }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append(talk(6, 400))
-        const outcome = yield* chat.compress()
-        const isOver = "degraded" in outcome && outcome.degraded !== null
-        assert.isTrue(isOver)
-        return { estimated: { isOver: Number(isOver), view: yield* viewSize(chat) } }
-      })
+    *run(chat) {
+      yield* chat.append(talk(6, 400))
+      const outcome = yield* chat.compress()
+      const isOver = "degraded" in outcome && outcome.degraded !== null
+      assert.isTrue(isOver)
+      return { estimated: { isOver: Number(isOver), view: yield* viewSize(chat) } }
+    }
   },
   "a compression that a count makes due": {
     isNew: true,
     limits: (scale) => ({ window: 8_000 * scale, threshold: 0.5 }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append(talk(8, 840))
-        const { events } = yield* taken(chat.send("go on"))
-        const found = events.filter(({ _tag }) => _tag === "ChatCompressed").length
-        assert.strictEqual(found, 1)
-        return { estimated: { found, view: yield* viewSize(chat) } }
-      })
+    *run(chat) {
+      yield* chat.append(talk(8, 840))
+      const { events } = yield* taken(chat.send("go on"))
+      const found = events.filter(({ _tag }) => _tag === "ChatCompressed").length
+      assert.strictEqual(found, 1)
+      return { estimated: { found, view: yield* viewSize(chat) } }
+    }
   },
   "a snapshot that is prepared": {
     limits: (scale) => ({
@@ -247,18 +233,17 @@ const scenes: Readonly<Record<string, Scene>> = {
       policy: { summarizer: "model", preserve: 0.6 }
     }),
     answer: snapshotOr("fine"),
-    run: (chat) =>
-      Effect.gen(function* () {
-        let begun = 0
-        for (let n = 1; n < 20; n += 1) {
-          const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
-          if (begun === 0 && events.some(({ _tag }) => _tag === "SnapshotPreparation")) begun = n
-          const dropped = events.filter((event) => event._tag === "SnapshotPreparation" && event.state === "dropped")
-          assert.deepStrictEqual(dropped, [])
-          if (events.some(({ _tag }) => _tag === "ChatCompressed")) return { estimated: { begun, n } }
-        }
-        return assert.fail("nothing was compressed")
-      })
+    *run(chat) {
+      let begun = 0
+      for (let n = 1; n < 20; n += 1) {
+        const { events } = yield* taken(chat.send(`${n} ${words(400)}`))
+        if (begun === 0 && events.some(({ _tag }) => _tag === "SnapshotPreparation")) begun = n
+        const dropped = events.filter((event) => event._tag === "SnapshotPreparation" && event.state === "dropped")
+        assert.deepStrictEqual(dropped, [])
+        if (events.some(({ _tag }) => _tag === "ChatCompressed")) return { estimated: { begun, n } }
+      }
+      return assert.fail("nothing was compressed")
+    }
   },
   "calls that no request can hold": {
     limits: (scale) => ({ window: 8_000 * scale, generation: { maxOutputTokens: 100_000 } }),
@@ -268,28 +253,26 @@ const scenes: Readonly<Record<string, Scene>> = {
       const made = call("write_file", { content: words(Number(size)) }, "c")
       return { content: model(made), finishReason: "STOP", usage: null }
     },
-    run: (chat) =>
-      Effect.gen(function* () {
-        for (let size = 500; size < 20_000; size += 500) {
-          const { error } = yield* taken(chat.send(`call ${size}`))
-          // Three quarters of the window, at each scale.
-          if (error !== undefined) assert.strictEqual(size, 6_000)
-          if (error !== undefined) return { estimated: { size } }
-          yield* chat.append([{ content: user(response("write_file", { output: "done" }, "c")) }])
-          yield* taken(chat.send("well"))
-          yield* chat.branch({ to: entryId(4) })
-        }
-        return assert.fail("no call was refused")
-      })
+    *run(chat) {
+      for (let size = 500; size < 20_000; size += 500) {
+        const { error } = yield* taken(chat.send(`call ${size}`))
+        // Three quarters of the window, at each scale.
+        if (error !== undefined) assert.strictEqual(size, 6_000)
+        if (error !== undefined) return { estimated: { size } }
+        yield* chat.append([{ content: user(response("write_file", { output: "done" }, "c")) }])
+        yield* taken(chat.send("well"))
+        yield* chat.branch({ to: entryId(4) })
+      }
+      return assert.fail("no call was refused")
+    }
   },
   "pruned results": {
     limits: (scale) => ({ window: 8_000 * scale, policy: { strategy: "openclaw", summarizer: "extractive" } }),
-    run: (chat) =>
-      Effect.gen(function* () {
-        yield* chat.append([...results(2, 2_800), { content: model(text("read")) }])
-        yield* taken(chat.send("go on"))
-        return { estimated: { view: yield* viewSize(chat) } }
-      })
+    *run(chat) {
+      yield* chat.append([...results(2, 2_800), { content: model(text("read")) }])
+      yield* taken(chat.send("go on"))
+      return { estimated: { view: yield* viewSize(chat) } }
+    }
   }
 }
 
@@ -297,9 +280,9 @@ describe("in the model's tokens are", () => {
   for (const [name, { answer, isNew, limits, run }] of Object.entries(scenes)) {
     it.effect(name, () =>
       atScales((scale) =>
-        Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) => run(chat)).pipe(
-          Effect.provide(countingBy(scale, answer))
-        )
+        Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) =>
+          Effect.gen(() => run(chat))
+        ).pipe(Effect.provide(countingBy(scale, answer)))
       )
     )
   }

@@ -896,7 +896,7 @@ describe("the layer", () => {
     Layer.provideMerge(CompressedChat.layer(small), over()),
     function* () {
       const chat = yield* AiChat.Chat
-      yield* talk(chat, 30)
+      yield* talk(chat, 16)
       const history = yield* historyOf(chat)
       assert.isDefined(snapshotOf(history))
       const [handle] = mentions(wordsOf(history))

@@ -110,6 +110,7 @@ describe("each event before has its event after", () => {
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(unpaired(told), [])
       assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
+      for (const { before } of of(told, "PostCompress")) assert.isAbove(before, 0)
     })
   }
 

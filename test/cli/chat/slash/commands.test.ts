@@ -49,7 +49,7 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     id: `c${index + 1}`,
     command: `make c${index + 1}`,
     startedAt: -seconds * 1_000,
-    output: Effect.succeed(index === 0 ? " \n" : "line/1\nline/2\n\n"),
+    output: Effect.succeed(index === 0 ? " \n" : "line/1\nline/2\n \n"),
     ended: Effect.succeed(index === 1 ? "exit/3" : undefined),
     stop: Effect.sync(() => void done.push(`stopped c${index + 1}`))
   }))

@@ -5,24 +5,16 @@ import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyComm
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
+import { broke, calls, edited, type MadeCall, ran, saw, wrote } from "../../../support/toolCalls.ts"
 
-type Call = readonly [name: string, args: object, answer: object]
-
-/** These calls, one after the other. */
-const made = (calls: ReadonlyArray<Call>) =>
-  calls.flatMap(([name, args, answer], at) => [
-    model(call(name, args, `c${at}`)),
-    user(response(name, answer, `c${at}`))
-  ])
-const evidenceOf = (...calls: ReadonlyArray<Call>) => runSync(gatherEvidence(entriesOf(made(calls))))
-const ran = (command: string, output = "ok"): Call => ["Bash", { command }, { output }]
-const failed = (command: string, error = "no"): Call => ["Bash", { command }, { error: `Exit code 1\nerror: ${error}` }]
-const begun = (command: string, id: string): Call => [
+const evidenceOf = (...made: ReadonlyArray<MadeCall>) => runSync(gatherEvidence(entriesOf(calls(...made))))
+const failed = (command: string, error = "no"): MadeCall => broke(command, `Exit code 1\nerror: ${error}`)
+const begun = (command: string, id: string): MadeCall => [
   "Bash",
   { command, run_in_background: true },
   { output: `Command running in background with ID: ${id}` }
 ]
-const ended = (bash_id: string, exit: number, output = ""): Call => [
+const ended = (bash_id: string, exit: number, output = ""): MadeCall => [
   "BashOutput",
   { bash_id },
   { output: `<status>completed</status>\n<exit_code>${exit}</exit_code>\n<stdout>${output}</stdout>` }
@@ -66,7 +58,7 @@ describe("commands", () => {
   })
 
   it("in the JSON of Codex of 2025 make commits, and fail with what they printed", () => {
-    const shell = (line: string, output: string, exit_code: number): Call => [
+    const shell = (line: string, output: string, exit_code: number): MadeCall => [
       "shell",
       { command: ["powershell.exe", "-NoProfile", "-Command", line] },
       { output: JSON.stringify({ output, metadata: { exit_code, duration_seconds: 0.2 } }) }
@@ -85,7 +77,7 @@ describe("commands", () => {
     const told = (name: "task" | "shell", id: string, summary: string) =>
       `<${name === "task" ? name : "bash"}-notification>\n<${name}-id>${id}</${name}-id>\n<summary>${summary}</summary>\n` +
       `</${name === "task" ? name : "bash"}-notification>`
-    const checksAfter = (text: string, later: ReadonlyArray<Call> = []) => {
+    const checksAfter = (text: string, later: ReadonlyArray<MadeCall> = []) => {
       const calls = [begun("npm test", "b1"), begun("npx tsc --noEmit", "b2"), ...later].flatMap(
         ([name, args, answer], at) => [model(call(name, args, `c${at}`)), user(response(name, answer, `c${at}`))]
       )
@@ -121,12 +113,12 @@ describe("commands", () => {
   })
 
   it("that fail in the background are the failures, not the calls that ask for their end", () => {
-    const started: Call = [
+    const started: MadeCall = [
       "exec_command",
       { cmd: "npm test" },
       { output: "Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n" }
     ]
-    const asked: Call = [
+    const asked: MadeCall = [
       "write_stdin",
       { session_id: 7, chars: "" },
       { error: "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nerror: 1 failing" }
@@ -199,11 +191,7 @@ describe("commands", () => {
   })
 
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
-    const edit = (path: string): Call => [
-      "Edit",
-      { file_path: path, old_string: "a", new_string: "b" },
-      { output: "ok" }
-    ]
+    const edit = (path: string): MadeCall => edited(path, "a", "b")
     const { failures, lessons } = evidenceOf(
       failed("terraform plan", "no provider"),
       failed("docker build .", "no image"),
@@ -242,11 +230,7 @@ describe("commands", () => {
     ["terraform plan", "terraform init"],
     ["helm upgrade web .", "helm list"]
   ])("a failure of %s is not ended by %s, and teaches nothing", (command, question) => {
-    const { checks, failures, lessons } = evidenceOf(
-      failed(command, "no"),
-      ["Write", { file_path: "a.py", content: "x" }, { output: "ok" }],
-      ran(question)
-    )
+    const { checks, failures, lessons } = evidenceOf(failed(command, "no"), wrote("a.py", "x"), ran(question))
     assert.deepStrictEqual([[...failures.keys()], lessons], [[command], []])
     assert.notStrictEqual(checks.get("tests")?.ok, true)
   })
@@ -258,7 +242,7 @@ describe("commands", () => {
   })
 
   it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
-    const refused: Call = [
+    const refused: MadeCall = [
       "Edit",
       { file_path: "b.ts", old_string: "a", new_string: "b" },
       {
@@ -269,7 +253,7 @@ describe("commands", () => {
     const { failures, lessons } = evidenceOf(
       failed("sed -i s/a/b/ a.ts", "a.ts: no such file"),
       refused,
-      ["Write", { file_path: "c.ts", content: "x" }, { output: "ok" }],
+      wrote("c.ts", "x"),
       ran("npm test", "3 passed")
     )
     assert.deepStrictEqual([...failures.keys()], ["Edit b.ts"])
@@ -279,14 +263,14 @@ describe("commands", () => {
 
 it.each([
   ["a shell", ran("sed -i s/a/b/ src/a.ts")],
-  ["a tool", ["Write", { file_path: "/work/app/src/a.ts", content: "b" }, { output: "ok" }]]
+  ["a tool", wrote("/work/app/src/a.ts", "b")]
 ] as const)("the failure of an edit ends where %s changes the file, by whatever name", (_, change) => {
-  const edit: Call = [
+  const edit: MadeCall = [
     "Edit",
     { file_path: "/work/app/src/a.ts", old_string: "a", new_string: "b" },
     { error: "not found" }
   ]
-  const { failures } = runSync(gatherEvidence(entriesOf(made([edit, change])), { cwd: "/work/app" }))
+  const { failures } = runSync(gatherEvidence(entriesOf(calls(edit, change)), { cwd: "/work/app" }))
   assert.deepStrictEqual([...failures.keys()], [])
 })
 
@@ -301,7 +285,7 @@ it.each([
 })
 
 it("what Gemini CLI writes around an output is no part of it", () => {
-  const shell = (command: string, output: string): Call => [
+  const shell = (command: string, output: string): MadeCall => [
     "run_shell_command",
     { command },
     { output: `Output: ${output}\nProcess Group PGID: 4711` }
@@ -352,9 +336,9 @@ it.each([
   const { checks, commands, failures, lastCall } = evidenceOf(
     failed("npm run build", "no module"),
     ran("npm test", "3 passed"),
-    ["Bash", { command: "npm test" }, { error }],
-    ["Bash", { command: "npm run build" }, { error }],
-    ["Bash", { command: "npm publish" }, { error }]
+    broke("npm test", error),
+    broke("npm run build", error),
+    broke("npm publish", error)
   )
   assert.deepStrictEqual([...failures.keys()], ["npm run build"])
   assert.strictEqual(checks.get("tests")?.ok, true)
@@ -363,7 +347,7 @@ it.each([
 })
 
 it("a call of a tool that we know no more of ends the failure of the same call alone", () => {
-  const made = (tool: string, text: string, answer: object): Call => [tool, { text }, answer]
+  const made = (tool: string, text: string, answer: object): MadeCall => [tool, { text }, answer]
   const closed = { error: "MCP error -32000: Connection closed" }
   const { failures } = evidenceOf(
     failed("task build"),
@@ -391,13 +375,9 @@ it("of two edits of a file in one message, the second ends the failure of the fi
 })
 
 it("of many edits the last sixty stay, and of a file how often it was read and changed", () => {
-  const edits = Array.from({ length: 70 }, (_, n): Call => [
-    "Edit",
-    { file_path: "a.ts", old_string: "x", new_string: `edit ${n}` },
-    { output: "ok" }
-  ])
-  const read: Call = ["Read", { file_path: "a.ts" }, { output: "x" }]
-  const { edits: kept, files } = evidenceOf(read, ...edits, read, ["Read", { file_path: "b.ts" }, { output: "x" }])
+  const edits = Array.from({ length: 70 }, (_, n): MadeCall => edited("a.ts", "x", `edit ${n}`))
+  const read: MadeCall = saw("a.ts", "x")
+  const { edits: kept, files } = evidenceOf(read, ...edits, read, saw("b.ts", "x"))
   assert.deepStrictEqual([kept.length, kept[0]?.text, kept.at(-1)?.text], [60, "edit 10", "edit 69"])
   assert.deepInclude(files.get("a.ts"), { state: "modified", reads: 2, changes: 70 })
   assert.deepInclude(files.get("b.ts"), { state: "read", reads: 1, changes: 0 })
@@ -405,7 +385,7 @@ it("of many edits the last sixty stay, and of a file how often it was read and c
 })
 
 it("a file that git restored has no changes since the last commit, and an unknown one is not touched", () => {
-  const edit: Call = ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
+  const edit: MadeCall = edited("a.ts", "a", "b")
   const restore = ran("git checkout a.ts && git restore b.ts")
   const { edits, files } = evidenceOf(edit, restore)
   assert.deepStrictEqual([edits.length, [...files.keys()]], [0, ["a.ts"]])
@@ -414,16 +394,12 @@ it("a file that git restored has no changes since the last commit, and an unknow
   assert.deepInclude(evidenceOf(edit, commit, restore).files.get("a.ts"), { state: "modified", changes: 1 })
   const quiet = ran("git commit -qam x")
   assert.deepInclude(evidenceOf(edit, quiet, restore).files.get("a.ts"), { state: "modified", changes: 1 })
-  const made: Call = ["Write", { file_path: "a.ts", content: "a" }, { output: "ok" }]
+  const made: MadeCall = wrote("a.ts", "a")
   assert.deepInclude(evidenceOf(made, edit, restore).files.get("a.ts"), { state: "created", changes: 2 })
 })
 
 describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts, after it", () => {
-  const edit = (file_path: string): Call => [
-    "Edit",
-    { file_path, old_string: "a", new_string: "b = 1" },
-    { output: "ok" }
-  ]
+  const edit = (file_path: string): MadeCall => edited(file_path, "a", "b = 1")
   const commit = ran("git commit -qam x")
   it.each([
     ["git checkout .", "modified", "read"],
@@ -453,7 +429,7 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
   })
 
   it("in the working directory by its path, all", () => {
-    const entries = entriesOf(made([edit("/w/lib/a.ts"), ran("cd /w && git checkout -- .")]))
+    const entries = entriesOf(calls(edit("/w/lib/a.ts"), ran("cd /w && git checkout -- .")))
     const { files } = runSync(gatherEvidence(entries, { cwd: "/w" }))
     assert.strictEqual(files.get("lib/a.ts")?.state, "read")
   })
@@ -462,7 +438,7 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
     const snapshot = (commits: string) =>
       `<state_snapshot>\n<recent_actions>\n${commits}- commands, latest first:\n    ls\n</recent_actions>\n<artifact_trail>\n- a.ts: modified (1 change; e2)\n</artifact_trail>\n</state_snapshot>`
     const stateAfter = (commits: string) => {
-      const [summary, ...rest] = entriesOf([user({ text: snapshot(commits) }), ...made([ran("git checkout .")])])
+      const [summary, ...rest] = entriesOf([user({ text: snapshot(commits) }), ...calls(ran("git checkout ."))])
       if (summary === undefined) throw new Error("no entry")
       return runSync(gatherEvidence([{ ...summary, author: "summary" }, ...rest])).files.get("a.ts")?.state
     }

@@ -6,25 +6,21 @@ import {
   witnessOf
 } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { type Author, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { entryOf } from "../../../support/entries.ts"
 
 const words = "Never touch src/legacy."
 
-const entryOf = (n: number, author?: Author, content = user(text(`Hello. ${words}`))): Entry => ({
-  id: entryId(n),
-  content,
-  tokens: content.parts.map(() => 1),
-  handles: [],
-  ...(author === undefined ? {} : { author })
-})
+const saidBy = (n: number, author?: Author, content = user(text(`Hello. ${words}`))) =>
+  entryOf(n, content, author === undefined ? {} : { author })
 
 it("only the user's own message, named by its id, witnesses the user's words", () => {
   const authors = ["program", "summary", "environment"] as const
   const witness = witnessOf([
-    entryOf(1),
-    entryOf(2, undefined, model(text(words))),
-    ...authors.map((author, at) => entryOf(3 + at, author)),
-    entryOf(6, undefined, user(text("Another message.")))
+    saidBy(1),
+    saidBy(2, undefined, model(text(words))),
+    ...authors.map((author, at) => saidBy(3 + at, author)),
+    saidBy(6, undefined, user(text("Another message.")))
   ])
   const seen = [1, 2, 3, 4, 5, 6, 7].map((n) => witness({ entry: entryId(n), text: words }))
   assert.deepStrictEqual(seen, [true, false, false, false, false, false, false])
@@ -45,8 +41,8 @@ describe("the question of an answer", () => {
       { question: "Which tool?" },
       { id: output.includes("day") ? "day" : undefined, question: "Which day?" }
     ]
-    const asked = entryOf(1, undefined, model(call("ask_user", { questions }, "c")))
-    const answered = entryOf(2, undefined, user(response("ask_user", { output }, "c")))
+    const asked = saidBy(1, undefined, model(call("ask_user", { questions }, "c")))
+    const answered = saidBy(2, undefined, user(response("ask_user", { output }, "c")))
     const spans = requestSpans(answered, callsAnswered([asked, answered])(1))
     assert.deepStrictEqual(
       spans.map((span) => [span.text, span.question]),
@@ -56,8 +52,8 @@ describe("the question of an answer", () => {
 })
 
 it("the only question of a call is that of its answer (Pi)", () => {
-  const asked = entryOf(1, undefined, model(call("question", { question: "Which index?", options: [] }, "c")))
-  const answered = entryOf(2, undefined, user(response("question", { output: "User selected: 2. trigram" }, "c")))
+  const asked = saidBy(1, undefined, model(call("question", { question: "Which index?", options: [] }, "c")))
+  const answered = saidBy(2, undefined, user(response("question", { output: "User selected: 2. trigram" }, "c")))
   assert.deepStrictEqual(
     requestSpans(answered, callsAnswered([asked, answered])(1)).map((span) => [span.text, span.question]),
     [["trigram", "Which index?"]]
@@ -66,7 +62,7 @@ it("the only question of a call is that of its answer (Pi)", () => {
 
 describe("the constraints in a request", () => {
   const constraints = (request: string) =>
-    requestSpans(entryOf(1, undefined, user(text(request)))).flatMap((span) =>
+    requestSpans(saidBy(1, undefined, user(text(request)))).flatMap((span) =>
       constraintsIn(span).map(({ end, start, text }) => {
         assert.strictEqual(request.slice(start, end), text)
         return text

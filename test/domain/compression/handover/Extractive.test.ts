@@ -20,17 +20,14 @@ import { entriesOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
 import { indexedNames } from "../../../support/indexedNames.ts"
 import { runsOf, sizeOf } from "../../../support/runs.ts"
+import { broke, calls, edited, type MadeCall, ran, saw, wrote } from "../../../support/toolCalls.ts"
 
 const extract = (contents: ReadonlyArray<Content>, options: Partial<ExtractOptions> = {}) =>
   Work.runSync(extractSnapshot(entriesOf(contents), { budget: 4_000, kept: [], ...options }))
 
-/** Some calls, each with its answer. */
-type MadeCall = readonly [tool: string, args: unknown, answer: object]
-const calls = (...made: ReadonlyArray<MadeCall>): Array<Content> =>
-  made.flatMap(([tool, args, answer], at) => [
-    model(call(tool, args, `${tool}${at}`)),
-    user(response(tool, answer, `${tool}${at}`))
-  ])
+/** The snapshot of a request and of the calls after it. */
+const textAfter = (request: string, ...made: ReadonlyArray<MadeCall>) =>
+  extract([user(text(request)), ...calls(...made)]).text
 
 /** Why a snapshot cannot be the one that was written; undefined when it can. */
 const fault = ({ snapshot, text: whole }: ReturnType<typeof extract>, budget: number): string | undefined => {
@@ -52,12 +49,7 @@ const fault = ({ snapshot, text: whole }: ReturnType<typeof extract>, budget: nu
 
 it("leaves out the command that made a commit, and no other that has its subject in it", () => {
   const [made, other] = ["git commit -am 'docs'", "npm run docs && npm publish"]
-  const { snapshot } = extract(
-    calls(
-      ["Bash", { command: made }, { output: "[main 1234567] docs" }],
-      ["Shell", { command: other }, { output: "ok" }]
-    )
-  )
+  const { snapshot } = extract(calls(ran(made, "[main 1234567] docs"), ["Shell", { command: other }, { output: "ok" }]))
   const said = snapshot.recent_actions.map((item) => item.text).join("\n")
   assert.include(said, "commit 1234567: docs")
   assert.include(said, other)
@@ -109,15 +101,7 @@ describe("any conversation gives a snapshot within its budget that reads back", 
       "only the agent",
       Array.from({ length: 300 }, (_, n) => model(text(`I read src/a${n}.ts and decided to keep it because it works.`)))
     ],
-    [
-      "only calls",
-      calls(
-        ...Array.from(
-          { length: 300 },
-          (_, n) => ["Read", { file_path: `src/a${n}.ts` }, { output: `makeTable_${n}` }] as const
-        )
-      )
-    ],
+    ["only calls", calls(...Array.from({ length: 300 }, (_, n) => saw(`src/a${n}.ts`, `makeTable_${n}`)))],
     [
       "calls without answers",
       Array.from({ length: 50 }, (_, n) => model(call("Bash", { command: `make ${n}` }, `${n}`)))
@@ -127,29 +111,17 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     ["a giant text of the agent", [user(text("Go.")), model(text(giant))]],
     [
       "a giant output",
-      [
-        user(text("Go.")),
-        ...calls(
-          ["Bash", { command: "cat a" }, { output: giant }],
-          ["Bash", { command: "make" }, { error: `Exit code 2\nerror: ${giant}` }]
-        )
-      ]
+      [user(text("Go.")), ...calls(ran("cat a", giant), broke("make", `Exit code 2\nerror: ${giant}`))]
     ],
-    ["a giant command", [user(text("Go.")), ...calls(["Bash", { command: `echo '${giant}'` }, { output: "" }])]],
-    ["a giant edit", [user(text("Go.")), ...calls(["Write", { file_path: "a.ts", content: giant }, { output: "ok" }])]],
-    [
-      "a giant path",
-      [
-        user(text("Go.")),
-        ...calls(["Read", { file_path: `${"dir/".repeat(sizeOf(20_000, 1_000))}a.ts` }, { output: "ok" }])
-      ]
-    ],
+    ["a giant command", [user(text("Go.")), ...calls(ran(`echo '${giant}'`, ""))]],
+    ["a giant edit", [user(text("Go.")), ...calls(wrote("a.ts", giant))]],
+    ["a giant path", [user(text("Go.")), ...calls(saw(`${"dir/".repeat(sizeOf(20_000, 1_000))}a.ts`, "ok"))]],
     [
       "CRLF",
       [
         user(text("Fix it.\r\nNever use tabs.\r\n")),
         model(text("I did it.\r\nNext: test it.\r\n")),
-        ...calls(["Bash", { command: "make\r\n" }, { error: "Exit code 2\r\nerror: no rule\r\n" }])
+        ...calls(broke("make\r\n", "Exit code 2\r\nerror: no rule\r\n"))
       ]
     ],
     [
@@ -157,7 +129,7 @@ describe("any conversation gives a snapshot within its budget that reads back", 
       [
         user(text("必ず src/日本語.ts を直してください。絶対に消さないで。😀")),
         model(text("مرحبا، قررت استخدام هذا because it works 👩‍👩‍👧 e\u0301")),
-        ...calls(["Write", { file_path: "src/größe/日本語 1.ts", content: "const größe = 1" }, { output: "ok" }])
+        ...calls(wrote("src/größe/日本語 1.ts", "const größe = 1"))
       ]
     ],
     [
@@ -225,10 +197,12 @@ describe("what was read", () => {
   it("a task that is read in parts is told once, by its longest part", () => {
     const plan = (offset: number, words: string) =>
       ["read", { file_path: "docs/plans/phase.md", offset }, { output: words.repeat(20) }] as const
-    const { text: whole } = extract([
-      user(text("Carry out the plan.")),
-      ...calls(plan(1, "Task 1: a state machine. "), plan(50, "Task 2: its phases and events. "), plan(90, "Task 3. "))
-    ])
+    const whole = textAfter(
+      "Carry out the plan.",
+      plan(1, "Task 1: a state machine. "),
+      plan(50, "Task 2: its phases and events. "),
+      plan(90, "Task 3. ")
+    )
     assert.lengthOf(whole.match(/task text, docs\/plans\/phase\.md/g) ?? [], 1)
     assert.include(whole, "Task 2: its phases")
   })
@@ -252,13 +226,11 @@ describe("what was read", () => {
       false
     ]
   ])("a plan %s", (_, tool, args, answer, isTold) => {
-    const { text: whole } = extract([
-      user(text("Show the totals.")),
-      ...calls(
-        ["ExitPlanMode", { plan: plan("Guess") }, { output: "User has approved your plan." }],
-        [tool, args, answer]
-      )
-    ])
+    const whole = textAfter(
+      "Show the totals.",
+      ["ExitPlanMode", { plan: plan("Guess") }, { output: "User has approved your plan." }],
+      [tool, args, answer]
+    )
     const told = /- task text, the plan that the user approved \(e\d h_\w+\): ([^\n]*)/.exec(whole)?.[1] ?? ""
     assert.match(told, isTold ? /Totals 1\. Sum up 2\..*vitest\.$/ : /Totals 1\. Guess 2\./)
   })
@@ -297,15 +269,15 @@ describe("what was read", () => {
   })
 
   const approved = "Plan approved. Switching to Auto-Edit mode."
-  const wrote = (file_path: string, content: string) =>
+  const planned = (file_path: string, content: string) =>
     ["write_file", { file_path, content }, { output: `Successfully overwrote file: ${file_path}.` }] as const
   it.each<readonly [what: string, made: ReadonlyArray<MadeCall>, told: string | undefined, heldBy: string]>([
     [
       "written anew after it was refused",
       [
-        wrote(planFile, plan("Guess")),
+        planned(planFile, plan("Guess")),
         ["exit_plan_mode", { plan_path: planFile }, { output: "Plan rejected. User feedback: no" }],
-        wrote(planFile, plan("Sum up")),
+        planned(planFile, plan("Sum up")),
         ["exit_plan_mode", { plan_path: planFile }, { output: approved }]
       ],
       plan("Sum up"),
@@ -314,8 +286,8 @@ describe("what was read", () => {
     [
       "whose file was named, not that of another",
       [
-        wrote(planFile, plan("Sum up")),
-        wrote("docs/plans/other.md", plan("Guess")),
+        planned(planFile, plan("Sum up")),
+        planned("docs/plans/other.md", plan("Guess")),
         ["exit_plan_mode", { plan_path: planFile }, { output: approved }]
       ],
       plan("Sum up"),
@@ -417,10 +389,7 @@ describe("what was read", () => {
   it("quotes what the user said in place of a call, and does not tell the call as made", () => {
     const words = "Never delete the build folder; move it to /tmp/old instead."
     const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
-    const { snapshot, text: whole } = extract([
-      user(text("Clean up.")),
-      ...calls(["Bash", { command: "rm -rf build" }, { error }])
-    ])
+    const { snapshot, text: whole } = extract([user(text("Clean up.")), ...calls(broke("rm -rf build", error))])
     assert.deepStrictEqual(
       userWordsIn(whole).map((quoted) => [quoted.entry, quoted.text]),
       [
@@ -435,10 +404,7 @@ describe("what was read", () => {
 
   it("a command that a rule did not allow was not refused by the user", () => {
     const error = "Permission to use Bash with command rm -rf build has been denied."
-    const { text: whole } = extract([
-      user(text("Clean up.")),
-      ...calls(["Bash", { command: "rm -rf build" }, { error }])
-    ])
+    const whole = textAfter("Clean up.", broke("rm -rf build", error))
     assert.include(whole, "rm -rf build → refused by a rule, not run")
     assert.include(whole, "a call of Bash that a rule refused: rm -rf build")
     assert.notInclude(whole, "the user refused")
@@ -497,7 +463,7 @@ describe("hostile text in every place", () => {
       user(text("Build it. Never touch src/legacy.")),
       model(text(`I decided to use ${some()} because of it.`)),
       ...calls(
-        ["Read", { file_path: `/work/app/${some()}.ts` }, { output: `readTable_1 ${some()}` }],
+        saw(`/work/app/${some()}.ts`, `readTable_1 ${some()}`),
         [
           "Edit",
           {
@@ -507,10 +473,10 @@ describe("hostile text in every place", () => {
           },
           { output: some() }
         ],
-        ["Bash", { command: `make ${some()}` }, { error: `Exit code 2\nerror: ${some()}` }],
-        ["Bash", { command: `git commit -m '${some()}'` }, { output: `[main 1a2b3c4] ${some()}` }],
-        ["Bash", { command: `npm test ${some()} | tail` }, { output: `1 failed ${some()}` }],
-        ["Bash", { command: "bd show x-1" }, { output: `The task is ${some()} ${"and more of it ".repeat(10)}` }],
+        broke(`make ${some()}`, `Exit code 2\nerror: ${some()}`),
+        ran(`git commit -m '${some()}'`, `[main 1a2b3c4] ${some()}`),
+        ran(`npm test ${some()} | tail`, `1 failed ${some()}`),
+        ran("bd show x-1", `The task is ${some()} ${"and more of it ".repeat(10)}`),
         ["TodoWrite", { todos: [{ content: some(), status: some() }] }, { output: some() }],
         ["TaskCreate", { subject: some() }, { output: `Task #1 ${some()}` }],
         [some(), { [some()]: some() }, { error: some() }]
@@ -615,10 +581,10 @@ describe("paths", () => {
       [
         user(text("Go.")),
         ...calls(
-          ["Edit", { file_path: "/work/app/src/a.ts", old_string: "a", new_string: "b" }, { output: "ok" }],
-          ["Read", { file_path: "/work/app/src/b.ts" }, { output: "ok" }],
-          ["Read", { file_path: "/work/application/c.ts" }, { output: "ok" }],
-          ["Bash", { command: "cd /work/app && make" }, { error: "Exit code 2\n/work/app/src/a.ts: error" }]
+          edited("/work/app/src/a.ts", "a", "b"),
+          saw("/work/app/src/b.ts", "ok"),
+          saw("/work/application/c.ts", "ok"),
+          broke("cd /work/app && make", "Exit code 2\n/work/app/src/a.ts: error")
         )
       ],
       { cwd, budget: 4_000 }
@@ -646,7 +612,7 @@ describe("time", () => {
   }
 
   it("grows as the conversation does", () => {
-    const messages = runsOf(100_000, 2_800)
+    const messages = runsOf(100_000, 1_400)
     const half = stepsOf(Math.floor(messages / 14))
     const whole = stepsOf(Math.floor(messages / 7))
     assert.isAtMost(whole.steps, half.steps * 2.4)
@@ -658,17 +624,11 @@ it.each([
   ["a check that passes", "npm test", false],
   ["a command that succeeds without being a check", "git status", true]
 ] as const)("a failed edit by `sed` and %s", (_, next, isOpen) => {
-  const { text: whole } = extract([
-    user(text("Rename it.")),
-    ...calls(
-      [
-        "Bash",
-        { command: "cd lib && sed -i 's/a/b/' x.ts" },
-        { error: "Exit code 1\ncd: lib: No such file or directory" }
-      ],
-      ["Bash", { command: next }, { output: "3 tests passed" }]
-    )
-  ])
+  const whole = textAfter(
+    "Rename it.",
+    broke("cd lib && sed -i 's/a/b/' x.ts", "Exit code 1\ncd: lib: No such file or directory"),
+    ran(next, "3 tests passed")
+  )
   assert.strictEqual(whole.includes("unresolved failure of cd lib"), isOpen)
 })
 
@@ -681,42 +641,30 @@ it.each([
   ["a log that a shell wrote", "Bash", { command: "npm run lint > a.ts" }, false],
   ["a text in a temporary folder", "Write", { file_path: "/tmp/a.ts", content: "a" }, false]
 ] as const)("a check that passed before a file changed is told as that: %s", (_, tool, args, isTold) => {
-  const { text: whole } = extract([
-    user(text("Rename it.")),
-    ...calls(
-      ["Bash", { command: "npm test" }, { output: "3 tests passed" }],
-      [tool, args, { output: "ok" }],
-      ["Bash", { command: "npm run build" }, { output: "" }]
-    )
-  ])
+  const whole = textAfter(
+    "Rename it.",
+    ran("npm test", "3 tests passed"),
+    [tool, args, { output: "ok" }],
+    ran("npm run build", "")
+  )
   assert.strictEqual(/^- since tests passed, a\.ts changed$/m.test(whole), isTold)
 })
 
 it("a check that failed before a file changed is told as that", () => {
-  const { text: whole } = extract([
-    user(text("Rename it.")),
-    ...calls(
-      ["Bash", { command: "npm run lint" }, { output: "" }],
-      ["Bash", { command: "npx tsc" }, { error: "Exit code 2\na.ts(1,1): error TS2304: Cannot find name 'x'." }],
-      ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
-    )
-  ])
+  const whole = textAfter(
+    "Rename it.",
+    ran("npm run lint", ""),
+    broke("npx tsc", "Exit code 2\na.ts(1,1): error TS2304: Cannot find name 'x'."),
+    edited("a.ts", "a", "b")
+  )
   assert.include(whole, "- since lint passed and types failed, a.ts changed\n")
 })
 
 it("files of a temporary folder come after the others, and of each file what was written last", () => {
-  const edits = ["src/a.ts", "/tmp/fix.py", "src/a.ts"].map(
-    (file_path, at) =>
-      [
-        "Edit",
-        { file_path, old_string: "a", new_string: `const limit = ${at + 1}00 * factor` },
-        { output: "ok" }
-      ] as const
+  const edits = ["src/a.ts", "/tmp/fix.py", "src/a.ts"].map((file_path, at) =>
+    edited(file_path, "a", `const limit = ${at + 1}00 * factor`)
   )
-  const { text: whole } = extract([
-    user(text("Rename it.")),
-    ...calls(...edits, ["Edit", edits[1]?.[1], { output: "ok" }])
-  ])
+  const whole = textAfter("Rename it.", ...edits, ["Edit", edits[1]?.[1], { output: "ok" }])
   assert.isBelow(whole.indexOf("src/a.ts: modified"), whole.indexOf("/tmp/fix.py: modified"))
   assert.include(whole, "limit = 300")
   assert.notInclude(whole, "limit = 100")
@@ -728,16 +676,10 @@ it.each<readonly [what: string, tool: string, args: object, isShown: boolean]>([
   ["left alone", "Edit", { file_path: "a.gradle", old_string: "java", new_string: "" }, true],
   ["deleted with its file", "Bash", { command: "rm a.gradle" }, false]
 ])("what a later call %s is not shown as what was written last, and all else is", (_, tool, args, isShown) => {
-  const { text: whole } = extract([
-    user(text("Add it.")),
-    ...calls(
-      [
-        "Edit",
-        { file_path: "a.gradle", old_string: "}", new_string: "  implementation 'lib:1.20'\n}" },
-        { output: "ok" }
-      ],
-      [tool, args, { output: "ok" }]
-    )
+  const whole = textAfter("Add it.", edited("a.gradle", "}", "  implementation 'lib:1.20'\n}"), [
+    tool,
+    args,
+    { output: "ok" }
   ])
   assert.strictEqual(/^- last written to a\.gradle[^]*lib:1\.20/m.test(whole), isShown)
 })
@@ -747,10 +689,11 @@ it.each<readonly [shell: string, command: string]>([
   ["Bash", "sed -n 1,40p lib/a.ts | head -20"],
   ["PowerShell", "Get-Content lib/a.ts"]
 ])("what %s printed with %s is not listed as a file that nobody read", (shell, command) => {
-  const { text: whole } = extract([
-    user(text("Look at it.")),
-    ...calls([shell, { command }, { output: "1" }], [shell, { command: "ls lib" }, { output: "lib/a.ts\nlib/b.ts" }])
-  ])
+  const whole = textAfter(
+    "Look at it.",
+    [shell, { command }, { output: "1" }],
+    [shell, { command: "ls lib" }, { output: "lib/a.ts\nlib/b.ts" }]
+  )
   assert.match(whole, /^- other files that were named:\n(?: {4}.*\n)*? {4,}(?:lib\/)?a\.ts$/m)
   assert.notInclude(whole, "not read")
 })
@@ -807,10 +750,7 @@ it.each([
     "refused by the user:"
   ]
 ])("the words in a failure of %s that reads like a refusal are not told as the user's", (name, error, told) => {
-  const { text: whole } = extract([
-    user(text("Change it.")),
-    ...calls([name, { file_path: "a.ts", content: "" }, { error }])
-  ])
+  const whole = textAfter("Change it.", [name, { file_path: "a.ts", content: "" }, { error }])
   assert.notMatch(whole, /refused by the user:[^\n]*:\n/)
   assert.notMatch(whole, /user_words[^\n]*push to main/)
   assert.include(whole, `${told} ${name}`)
@@ -853,22 +793,20 @@ it("an image that came before another program's compaction is told, once, also f
 })
 
 it("what other agents reported is told, the latest first", () => {
-  const { text: whole } = extract([
-    user(text("Find the deadlock.")),
-    ...calls(
-      ["Task", { prompt: "Read the pool" }, { output: "The lock is taken twice." }],
-      [
-        "Task",
-        { prompt: "Read the log" },
-        {
-          content: [
-            { type: "text", text: "It hangs since Monday." },
-            { type: "text", text: "agentId: a1 (resume)" }
-          ]
-        }
-      ]
-    )
-  ])
+  const whole = textAfter(
+    "Find the deadlock.",
+    ["Task", { prompt: "Read the pool" }, { output: "The lock is taken twice." }],
+    [
+      "Task",
+      { prompt: "Read the log" },
+      {
+        content: [
+          { type: "text", text: "It hangs since Monday." },
+          { type: "text", text: "agentId: a1 (resume)" }
+        ]
+      }
+    ]
+  )
   assert.match(whole, /another agent reported \(e4 h_\w+\): It hangs since Monday\.\n- another agent reported \(e2 /)
 })
 
