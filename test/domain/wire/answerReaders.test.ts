@@ -425,7 +425,7 @@ describe("what servers send that keep to a dialect loosely", () => {
     [
       "one response in place of its events",
       responses,
-      [{ object: "response", status: "completed", output: [message, item] }],
+      [{ object: "response", status: "completed", output: [words, item] }],
       [{ text: "It is so." }, look]
     ],
     [
