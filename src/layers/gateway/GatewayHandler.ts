@@ -160,7 +160,10 @@ const work = Effect.fnUntraced(function* (
   }
   const { account, carried, isOperators, owner, tenant } = access
   const url = new URL(upstreams[provider])
-  const path = `${url.pathname.replace(/\/$/, "")}${targetText({ ...target, query: carried.query })}`
+  // An address may have parameters of its own, as the `api-version` of Azure.
+  const own = requestTarget(url.pathname + url.search)?.query ?? []
+  const query = [...own.filter(({ name }) => carried.query.every((given) => given.name !== name)), ...carried.query]
+  const path = `${url.pathname.replace(/\/$/, "")}${targetText({ ...target, query })}`
   const declared = Number(headers["content-length"] ?? 0)
   const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
   const received: Received = isRead

@@ -33,7 +33,7 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
     TenantLimiter.layer({ limits: {} })
   )
   const options = {
-    upstreams: { anthropic: url, gemini: url, openai: url },
+    upstreams: { anthropic: url, gemini: url, openai: `${url}?api-version=1&tag=own` },
     maxBodyBytes: 1_000_000,
     silentSeconds: 600,
     clientSeconds: 30,
@@ -52,12 +52,14 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
 describe("the gateway behind a router", () => {
   it.live("passes what is under its prefix, for as long as a provider is silent", function* () {
     const { seen, sockets, url } = yield* scene()
-    const models = yield* raw(`${url}/gateway/v1/models?after=x`, [], "", "GET")
-    assert.deepStrictEqual([models.status, models.body], [200, `{"path":"/v1/models?after=x"}`])
+    const models = yield* raw(`${url}/gateway/v1/models?after=x&tag=x`, [], "", "GET")
+    // The parameters of the provider's address stay, where the client names no others.
+    const sent = "/v1/models?api-version=1&after=x&tag=x"
+    assert.deepStrictEqual([models.status, models.body], [200, `{"path":"${sent}"}`])
     const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), false))
     assert.strictEqual((yield* raw(`${url}/gateway/v1/messages`, [], body)).status, 200)
     assert.deepStrictEqual(seen, [
-      ["GET", "/v1/models?after=x", 0],
+      ["GET", sent, 0],
       ["POST", "/v1/messages", 0]
     ])
     // The server's own limit holds again for what comes next, once the answer is out.
