@@ -32,11 +32,16 @@ const repeated = (text: string): unknown => {
   return others.length === 0 ? parsedOrUndefined(only) : undefined
 }
 
+/** Longer arguments are taken as they are: V8 searches a text of nothing but escapes with its stack. */
+const maxMendedChars = 1_000_000
+
 /** JSON with the control characters in its strings written as JSON has them: models write line breaks as they are. */
 const withEscapes = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*(?:"|$)/gs, (string) =>
-    string.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
-  )
+  text.length > maxMendedChars
+    ? text
+    : text.replace(/"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)/gs, (string) =>
+        string.replace(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
+      )
 
 /** The arguments of a call: JSON as a text, which some servers write as a string of JSON again, or a value. */
 export const callArguments = (given: unknown = ""): unknown => {

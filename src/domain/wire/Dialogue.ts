@@ -88,6 +88,7 @@ export const noWords = {
   user: "Continue.",
   model: "(no answer)",
   result: "(no result)",
+  output: "(no output)",
   thought: "(no reasoning)"
 }
 
@@ -170,7 +171,7 @@ const userTurn = (parts: ReadonlyArray<Part>, open: ReadonlyArray<OpenCall>): Us
         )
       const { media, text } = responseContent(part)
       // Bedrock and others refuse a result without anything.
-      const said = isBlank(text) && media.length === 0 ? noWords.result : text
+      const said = isBlank(text) && media.length === 0 ? noWords.output : text
       if (call !== undefined) results.set(call, { id: call.id, text: said, isError: isErrorResponse(part), media })
       else own.push({ text: `[result of ${name ?? "a tool"}] ${text}` }, ...media)
     } else if (isMedia(part)) own.push(part)

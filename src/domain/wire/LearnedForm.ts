@@ -10,7 +10,7 @@ import { withToldSchema } from "./ResponseSchema.ts"
 const needs = {
   /** The instructions in the user's first message: models such as Gemma, whose templates have no other place for them. */
   message:
-    /system (?:role|message|prompt|instruction)s? (?:is |are )?not supported|not support.{0,12} system (?:role|message|prompt|instruction)/i,
+    /system.? (?:role|message|prompt|instruction)s? (?:is |are )?not supported|not support(?:ed|s)?(?: (?:a|any|the|an?y use of))? .?system.? (?:role|message|prompt|instruction)s?(?! longer)/i,
   /** Reasoning, also with the calls of other models: DeepSeek and Kimi. */
   reasoning:
     /(?:reasoning_(?:content|text)|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
@@ -23,6 +23,10 @@ const needs = {
     /(?:response[_ ]format|output_config|json_schema)\b.{0,60}(?:unavailable|not (?:supported|available|permitted))|not support.{0,40}(?:response[_ ]format|json_schema)/i
 }
 export type Need = keyof typeof needs
+/** A refusal of what stands in a schema, which is the caller's, and not of schemas. */
+const refusesSchema = /schema for response_format|json_schema\.schema|format\.schema|in context=|\$ref/i
+/** The keys of bodies that hold the schema of the answer. */
+const schemaKeys = ["response_format", "text", "output_config"]
 const needNames: ReadonlyArray<Need> = ["message", "reasoning", "signature", "tools", "words"]
 
 /** What a server was found to refuse in requests to a model. They go out without it from then on. */
@@ -62,7 +66,8 @@ const refusesValue = (name: string, text: string): boolean =>
 const refusesName = (name: string, text: string): boolean =>
   new RegExp(
     [
-      `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}\\W{0,4}${name}\\b`,
+      // These two are words of other failures, too.
+      `\\b(?:unsupported|unrecognized|unknown|unexpected)\\b[a-z ]{0,30}${/^(?:reasoning|thinking)$/.test(name) ? "[^\\w\\s]\\W{0,3}" : "\\W{0,4}"}${name}\\b`,
       `(?<![\\w.])${name}\\b(?:\\.[\\w.]+)?\\W{0,3} ?(?:and \\w+ )?(?:(?:parameter|argument|field) )?(?:(?:is|are) )?(?:not (?:supported|permitted|allowed)|(?:no longer |un)supported|deprecated for|extra (?:inputs|fields))`,
       `(?<![\\w.])${name}\\b\\W{0,3} ?cannot both be`,
       `extra_forbidden\\W+loc\\W+body\\W+${name}\\b`
@@ -73,9 +78,11 @@ const refusesName = (name: string, text: string): boolean =>
 /** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
 export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {
   const need = needNames.find((name) => !known.needs.has(name) && needs[name].test(detail))
-  if (need !== undefined && !(need === "tools" && "tools" in body)) {
-    return { ...known, needs: new Set([...known.needs, need]) }
-  }
+  const isMeant =
+    need === "tools"
+      ? !("tools" in body)
+      : need !== "words" || (schemaKeys.some((key) => key in body) && !refusesSchema.test(detail))
+  if (need !== undefined && isMeant) return { ...known, needs: new Set([...known.needs, need]) }
   // Behind this key, vLLM quotes the request.
   const [text = ""] = detail.split(/['"]input['"]:/)
   const sent = [...optionalParameters, ...limits].filter((name) => name in body)
@@ -93,6 +100,15 @@ export const learnedFrom = (known: LearnedForm, detail: string, body: Json): Lea
     parameters: new Map([...known.parameters, [first ?? name, first === undefined ? instead : undefined]])
   }
 }
+
+/**
+ * The same of a server that fails where its template refuses, as llama.cpp. Other words of a failing server say nothing of what it takes: a proxy may
+ * quote the request.
+ */
+export const learnedFromFailure = (known: LearnedForm, status: number, detail: string): LearnedForm | undefined =>
+  status === 500 && !known.needs.has("message") && needs.message.test(detail)
+    ? { ...known, needs: new Set([...known.needs, "message" as const]) }
+    : undefined
 
 /** A request whose server takes some of it in another form alone: instructions, its schema, and calls where it has no tools. */
 export const formOf = <Request extends DialogueRequest>(given: Request, { needs }: LearnedForm): Request => {

@@ -135,7 +135,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /prompt is too long: (?<tokens>\d+) tokens? > (?<limit>\d+)/,
   /exceed context limit: (?<tokens>\d+) \+ (?<more>\d+) > (?<limit>\d+)/,
   // Gemini.
-  /input token count (?:is |of )?\(?(?<tokens>\d+)\)? .{0,60}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
+  /input token count (?:is |of )?\(?(?<tokens>\d+)\)? .{0,60}?(?:exceeds|only supports up to) \D{0,80}(?<limit>\d+)/,
   // OpenAI, Azure, DeepSeek, OpenRouter, Together, vLLM and SGLang.
   /maximum context length is (?<limit>\d+) tokens.{0,120} for a total of at least (?<tokens>\d+)/,
   /you passed (?<tokens>\d+) input tokens .{0,60}context length is only (?<limit>\d+)/,
@@ -161,7 +161,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /tokens in the prompt cannot exceed (?<limit>\d+) - received (?<tokens>\d+)/,
   /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)\. given: (?<tokens>\d+) `inputs` tokens and (?<more>\d+)/,
   /`inputs` must have less than (?<limit>\d+) tokens\. given: (?<tokens>\d+)/,
-  /token count .{0,80}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
+  /token count .{0,80}?(?:exceeds|only supports up to) \D{0,80}(?<limit>\d+)/,
   // TensorRT-LLM, GitHub Models and Cloudflare.
   /prompt length \((?<tokens>\d+)[^)]*\).{0,40} max_num_tokens \((?<limit>\d+)/,
   /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
@@ -175,7 +175,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens and max_tokens exceeds the limit of (?<limit>\d+)/,
   /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
   /requested tokens \((?<tokens>\d+)\) exceed context window of (?<limit>\d+)/,
-  /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
+  /number of input tokens (?<tokens>\d+) cannot exceed \D{0,80}(?<limit>\d+)/,
   /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
   /max input (?:tokens|length) is (?<limit>\d+)/,
   /input tokens and max_tokens \((?<tokens>\d+)\) exceeds max sequence length (?<limit>\d+)/,
@@ -204,6 +204,13 @@ const otherLimit =
 
 /** Content that a provider refuses by itself, so that the request is accepted without it; `tool`: the declaration of one. */
 export type RefusedContent = "image" | "file" | "signature" | "tool"
+
+/** How servers say that a content has the wrong form, whatever stands in it. */
+const contentForm =
+  /content\S{0,7} (?:must be a|input should be a valid) string|content\S{0,7}\.type(?: is invalid| 参数非法|$)/
+
+/** Whether a refusal names the form of a content, so that what is refused may be an image or a file. */
+export const mayBeAnyContent = (detail: string): boolean => contentForm.test(detail.toLowerCase())
 
 /** How providers say what they refuse, in the order in which it is looked for. */
 const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]> = [
@@ -237,7 +244,9 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
   // The same of servers that name the form of the content: vLLM, llama.cpp, Groq, Cerebras, z.ai.
   [
     "image",
-    /content\S{0,7} (?:must be a|input should be a valid) string|content\S{0,7}\.type(?: is invalid| 参数非法|$)|(?:content|invalid) type image|not a (?:multimodal|vlm)|required for image|vision requests|must be type `text` if `is_error`/
+    new RegExp(
+      String.raw`${contentForm.source}|(?:content|invalid) type image|not a (?:multimodal|vlm)|required for image|vision requests|must be type .text. if .is_error.`
+    )
   ],
   [
     "file",

@@ -85,7 +85,7 @@ export const sseText = (like: Pick<SseEvent, "name">, data: unknown): string =>
 export const endMark = "[DONE]"
 
 /** Whether the data of an event only keeps the connection open: relays give events without data, and comments as data. */
-export const isKeptOpen = (data: string): boolean => /^\s*(?::.*|ping|keep-?alive)?\s*$/is.test(data)
+export const isKeptOpen = (data: string): boolean => /^(?::.*|ping|keep-?alive)?$/is.test(data.trim())
 
 /** Whether the data of an event is the mark for the end of a stream. */
 export const isEndMark = (data: string): boolean => data.trim() === endMark

@@ -32,17 +32,19 @@ const toJsonSchema = (value: unknown): unknown => {
   )
 }
 
+/** Keys of a schema with values, and no schemas. */
+const dataKeys: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"])
+
 /** A schema with the type of alternatives in each of them. Kimi's servers refuse one beside them, with every request. */
 const withTypedForms = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withTypedForms)
   if (!isJson(value)) return value
-  const schema = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withTypedForms(each)]))
-  const { anyOf, type, ...rest } = schema
-  if (typeof type !== "string" || !Array.isArray(anyOf)) return schema
-  const forms = anyOf.map((form: unknown) =>
-    isJson(form) && !("type" in form || "$ref" in form) ? { type, ...form } : form
+  const schema = Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, dataKeys.has(key) ? each : withTypedForms(each)])
   )
-  return { ...rest, anyOf: forms }
+  const { anyOf, type, ...rest } = schema
+  if (typeof type !== "string" || !Array.isArray(anyOf) || anyOf.length === 0 || !anyOf.every(isJson)) return schema
+  return { ...rest, anyOf: anyOf.map((form) => ("type" in form || "$ref" in form ? form : { type, ...form })) }
 }
 
 const requiredOf = (schema: Json): ReadonlyArray<unknown> =>

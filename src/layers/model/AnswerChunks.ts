@@ -2,7 +2,14 @@ import { Effect, Result, Stream } from "effect"
 import type { Json } from "../../domain/text/JsonObject.ts"
 import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
 import type { DialogueRequest } from "../../domain/wire/Dialogue.ts"
-import { formOf, type LearnedForm, learnedFrom, nothingLearned, withLearned } from "../../domain/wire/LearnedForm.ts"
+import {
+  formOf,
+  type LearnedForm,
+  learnedFrom,
+  learnedFromFailure,
+  nothingLearned,
+  withLearned
+} from "../../domain/wire/LearnedForm.ts"
 import { endMark } from "../../domain/wire/SseEvents.ts"
 import { collect, finished } from "../../services/model/CollectedAnswer.ts"
 import {
@@ -91,10 +98,13 @@ export const learning = <Request extends DialogueRequest>(
       ),
       Stream.catch((error) => {
         const { reason } = error
-        const isRefused = reason._tag === "InvalidRequestError" && reason.refused === undefined
-        // llama.cpp fails where its template refuses.
-        const isForm = !isAccepted && (isRefused || reason._tag === "InternalProviderError")
-        const more = isForm ? learnedFrom(known, reason.detail ?? "", body) : undefined
+        if (isAccepted) return Stream.fail(error)
+        const more =
+          reason._tag === "InvalidRequestError" && reason.refused === undefined
+            ? learnedFrom(known, reason.detail, body)
+            : reason._tag === "InternalProviderError"
+              ? learnedFromFailure(known, reason.status, reason.detail ?? "")
+              : undefined
         return more === undefined ? Stream.fail(error) : askIn(more, true)
       })
     )

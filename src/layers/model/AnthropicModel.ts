@@ -38,12 +38,10 @@ const stream = (provider: Provider, request: ModelRequest) =>
       provider.learned,
       request,
       (own, { needs }) => requestBody(own, tools, needs),
-      // The API requires a length.
+      // The API requires a length: another one where that of the request was refused.
       (body) =>
-        chunks(
-          provider,
-          events(carrying(provider, request), "v1/messages", { max_tokens: request.maxOutputTokens, ...body }),
-          () => anthropicAnswerReader({ tools, target: targetOf(request) })
+        chunks(provider, events(carrying(provider, request), "v1/messages", { max_tokens: 4_096, ...body }), () =>
+          anthropicAnswerReader({ tools, target: targetOf(request) })
         )
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))

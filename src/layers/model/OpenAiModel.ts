@@ -1,5 +1,5 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
-import { answerLength } from "../../domain/model/ModelLimits.ts"
+import { answerLength, modelLimits } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
@@ -32,11 +32,15 @@ interface Server extends Provider {
 }
 
 /** Servers whose answers end after some hundred tokens where a request names no length: Kimi's and Cloudflare's. */
-const answersBriefly = /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|cloudflare\.com)$/
+const answersBriefly = /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|api\.cloudflare\.com)$/
+
+/** What they are asked for of a model whose window is not known. Its smallest is 8,000 tokens. */
+const briefLength = 2_048
 
 const stream = (server: Server, request: ModelRequest) =>
   Effect.map(opened(server, request), ({ names: tools, request: asked }) => {
-    const length = answersBriefly.test(asked.server) ? answerLength(asked.model) : undefined
+    const known = modelLimits(asked.model) === undefined ? briefLength : answerLength(asked.model)
+    const length = answersBriefly.test(asked.server) ? known : undefined
     const request = { ...asked, maxOutputTokens: asked.maxOutputTokens ?? length }
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
     const isChat = server.api === "chat"

@@ -7,8 +7,8 @@ import type { TempStore } from "../../services/session/TempStore.ts"
 import type { ReadLog } from "./LogReading.ts"
 
 /**
- * Appends to the log of a session, wherever its lines are. After a successful append, its event is stored; after a failed or interrupted one, the
- * log is unchanged. Appends run one after the other, in the order of their calls.
+ * Appends to the log of a session, wherever its lines are. After a successful append, its event is stored; after a failed one, the log is
+ * unchanged. One that is interrupted while it writes is completed. Appends run one after the other, in the order of their calls.
  */
 
 /** Where the lines of one session go. Positions are in the unit of its checkpoints: bytes of a file, lines of a backing. */

@@ -10,7 +10,7 @@ import {
   withoutMedia
 } from "../../domain/conversation/LeftOut.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
-import type { RefusedContent } from "../../domain/wire/ProviderFault.ts"
+import { mayBeAnyContent, type RefusedContent } from "../../domain/wire/ProviderFault.ts"
 import { toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import { declaredNames, withoutTools } from "../hooks/ModelHooks.ts"
 import type { InvalidRequestError, ModelErrorReason } from "../model/Model.ts"
@@ -98,9 +98,9 @@ export const leaveOut = Effect.fnUntraced(function* (
     return reason._tag === "InvalidRequestError" && alike.length < maxAlike && (yield* leaveOutTool(chat, reason, emit))
   }
   const items = view((yield* Ref.get(chat.session)).conversation)
-  // Servers that name the form of a content alone may mean either.
   const isThere = refused === "bytes" || hasMedia(message, refused) || mediaIn(items, refused).length > 0
-  const kind = isThere ? refused : refused === "image" ? "file" : "image"
+  const isOther = !isThere && reason._tag === "InvalidRequestError" && mayBeAnyContent(reason.detail)
+  const kind = !isOther ? refused : refused === "image" ? "file" : "image"
   const places = leftOut(mediaIn(items, kind), kind, message, earlier.length)
   if (places.length === 0) return false
   const shorten = yield* withTokens(

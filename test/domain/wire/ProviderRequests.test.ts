@@ -8,7 +8,13 @@ import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
 import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
-import { formOf, learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/LearnedForm.ts"
+import {
+  formOf,
+  learnedFrom,
+  learnedFromFailure,
+  nothingLearned,
+  withLearned
+} from "../../../src/domain/wire/LearnedForm.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -345,7 +351,7 @@ describe("requests", () => {
   })
 
   it("a state goes back unchanged to the model at the server that wrote it, and to nobody else", () => {
-    const state = { type: "thinking", id: "rs_1", reasoning_content: "hm", deep: [{ a: null }] }
+    const state = { type: "thinking", id: "rs_1", signature: "s", reasoning_content: "hm", deep: [{ a: null }] }
     for (const from of everyDialect) {
       const here = { dialect: from, server, model: models[from] }
       const signed = (at: typeof here) =>
@@ -701,6 +707,8 @@ describe("requests", () => {
     ["tool_choice 'required' is incompatible with thinking enabled", undefined, {}],
     ["Unsupported parameter: 'tool_choice'", undefined, {}],
     ["The temperature of the room is unknown", undefined, {}],
+    ["An unexpected error occurred while thinking", undefined, {}],
+    ["Unknown error during reasoning", undefined, {}],
     ["top_k is not supported", undefined, {}],
     ["no such model", undefined, {}]
   ])("what a refusal tells of parameters: %s", (detail, parameters, values) => {
@@ -788,7 +796,10 @@ describe("requests", () => {
     ["Groq", "This model does not support response format `json_schema`."],
     ["a server of an earlier version of Anthropic's API", "output_config: Extra inputs are not permitted"]
   ])("the schema of an answer is told in words to a server that takes none: %s", (_, detail) => {
-    const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
+    const learned =
+      learnedFrom(nothingLearned, detail, { response_format: {}, output_config: {} }) ??
+      assert.fail("nothing is learned")
+    assert.isUndefined(learnedFrom(nothingLearned, detail, {}))
     const request = {
       model: models.chat,
       server,
@@ -804,9 +815,44 @@ describe("requests", () => {
   })
 
   it.each([
+    "Invalid schema for response_format 'answer': In context=('properties', 'a'), 'allOf' is not permitted.",
+    "output_config.format.schema: For 'string' type, property 'minLength' is not supported",
+    "response_format json_schema: '$ref' is not supported"
+  ])("a refusal of what stands in a schema is the caller's: %s", (detail) =>
+    assert.isUndefined(learnedFrom(nothingLearned, detail, { response_format: {}, output_config: {} }))
+  )
+
+  it("a failing server tells that its template refuses instructions, and nothing else", () => {
+    const refusal = "Jinja Exception: System role not supported"
+    assert.deepStrictEqual([...(learnedFromFailure(nothingLearned, 500, refusal)?.needs ?? [])], ["message"])
+    assert.isUndefined(learnedFromFailure(nothingLearned, 502, refusal))
+    assert.isUndefined(learnedFromFailure(nothingLearned, 500, "missing reasoning_content"))
+  })
+
+  it.each(["does not support multiple system messages", "does not support a system prompt longer than 2000 tokens"])(
+    "instructions stay where a server takes them: %s",
+    (detail) => assert.isUndefined(learnedFrom(nothingLearned, detail, {}))
+  )
+
+  it("thinking without a signature goes back to models that want it, and not to Claude", () => {
+    const sentTo = (model: string) => {
+      const thinking = { type: "thinking", thinking: "hm", signature: "" }
+      const thoughtSignature = carriedState({ dialect: "anthropic", server, model }, thinking)
+      const contents = [
+        user(text("q")),
+        { role: "model" as const, parts: [{ text: "", thoughtSignature }, text("so")] }
+      ]
+      return JSON.stringify(Anthropic.requestBody({ server, model, contents, tools: [], maxOutputTokens: 9 }, names))
+    }
+    assert.include(sentTo("kimi-k2"), '"thinking":"hm"')
+    assert.notInclude(sentTo("claude-sonnet-4-5"), '"thinking":"hm"')
+  })
+
+  it.each([
     ["vLLM", "System role not supported System role not supported"],
     ["llama.cpp", "in source: ... Error: Jinja Exception: System role not supported"],
-    ["a server of its own", "This model does not support system messages."]
+    ["a server of its own", "This model does not support system messages."],
+    ["another", "`system` role is not supported"]
   ])("instructions stand in the user's message for a server that takes none elsewhere: %s", (_, detail) => {
     const learned = learnedFrom(nothingLearned, detail, {}) ?? assert.fail("nothing is learned")
     const request = { model: models.chat, server, contents: [user(text("q"))], tools: [] }
@@ -818,7 +864,7 @@ describe("requests", () => {
   it.each([{ output: "" }, " \n"])("a result without anything says so, as Bedrock refuses it: %j", (given) => {
     const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
     for (const body of [anthropic(contents), chat(contents), responses(contents)]) {
-      assert.include(JSON.stringify(body), '"(no result)"')
+      assert.include(JSON.stringify(body), '"(no output)"')
     }
   })
 

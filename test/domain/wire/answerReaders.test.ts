@@ -403,7 +403,7 @@ describe("what servers send that keep to a dialect loosely", () => {
       chat,
       [
         { ...delta({ content: "It is so." }), error: { message: "", type: "", code: null } },
-        { ...ended, error: "" }
+        { ...ended, error: { code: 0, type: "", message: "" } }
       ],
       [{ text: "It is so." }]
     ],

@@ -34,8 +34,8 @@ const dataOf = (request: ModelRequest) =>
     ...(JSON.stringify(functionResponse ?? {}).match(/image\/png/g) ?? [])
   ])
 
-const refusing = (refused: "image" | "file" | "signature") =>
-  new ModelError({ reason: new InvalidRequestError({ detail: "not this", refused }) })
+const refusing = (refused: "image" | "file" | "signature", detail = "not this") =>
+  new ModelError({ reason: new InvalidRequestError({ detail, refused }) })
 
 /** A runtime whose provider answers a request with this, if anything, and else "fine". */
 const served = (refuse: (request: ModelRequest) => ModelError | undefined) =>
@@ -123,7 +123,21 @@ describe("content that the provider refuses", () => {
         const { isAnswered, notices } = yield* sent(chat, [text("look")])
         assert.isTrue(isAnswered)
         assert.isTrue(notices[0]?.startsWith(`${what} left out of the request`))
-      }).pipe(Effect.provide(served((request) => (dataOf(request).length > 0 ? refusing(refused) : undefined))))
+      }).pipe(
+        Effect.provide(
+          served((request) => (dataOf(request).length > 0 ? refusing(refused, "content must be a string") : undefined))
+        )
+      )
+  )
+
+  it.effect(
+    "stays where the refusal names another kind",
+    served((request) => (dataOf(request).length > 0 ? refusing("image", "no image_generation here") : undefined)),
+    function* () {
+      const { chat } = yield* begin()
+      yield* chat.append(results("a", pdf))
+      assert.deepStrictEqual((yield* sent(chat, [text("look")])).notices, [])
+    }
   )
 
   it.effect(

@@ -57,8 +57,11 @@ const messageContent = ({ parts, results }: UserTurn): ReadonlyArray<Block> => [
   ...[...results.flatMap(({ isError, media }) => (isError ? media : [])), ...parts].map(userBlock)
 ]
 
+/** Thinking without a signature, which servers of other models want back, and Claude refuses: a relay took it out. */
+const isUnsigned = (block: Block): boolean => block["type"] === "thinking" && (block["signature"] ?? "") === ""
+
 const modelBlock =
-  (names: ToolNames) =>
+  (names: ToolNames, isClaude: boolean) =>
   (block: ModelBlock): ReadonlyArray<Block> => {
     switch (block._tag) {
       case "Text":
@@ -66,7 +69,9 @@ const modelBlock =
       case "Call":
         return [{ type: "tool_use", id: block.id, name: names.sent(block.name), input: block.args }]
       case "State":
-        return Predicate.isObject(block.state) ? [{ ...block.state }] : []
+        return Predicate.isObject(block.state) && !(isClaude && isUnsigned({ ...block.state }))
+          ? [{ ...block.state }]
+          : []
     }
   }
 
@@ -74,10 +79,10 @@ const modelBlock =
 const unthought: Block = { type: "thinking", thinking: noWords.thought, signature: "" }
 
 const messageOf =
-  (names: ToolNames, needs: ReadonlySet<Need>) =>
+  (names: ToolNames, needs: ReadonlySet<Need>, model: string) =>
   (turn: DialogueTurn): Message => {
     if (turn.role === "user") return { role: "user", content: messageContent(turn) }
-    const content = turn.blocks.flatMap(modelBlock(names))
+    const content = turn.blocks.flatMap(modelBlock(names, /claude/i.test(model)))
     const isUnthought = content.some(({ type }) => type === "tool_use") && !content.some(isThinking)
     return { role: "assistant", content: isUnthought && needs.has("reasoning") ? [unthought, ...content] : content }
   }
@@ -171,7 +176,7 @@ const prepared = (request: AnthropicRequest, names: ToolNames, needs: ReadonlySe
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
   const isSilent = system === ""
-  const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names, needs))
+  const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names, needs, model))
   const declared = tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) }))
   const body: Block = {
     model,

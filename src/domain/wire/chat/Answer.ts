@@ -141,7 +141,7 @@ const addedTo = ({
 /** Whether the error of an event says anything. */
 const isFault = (event: Json): boolean => {
   const { kind, message } = faultIn(event) ?? { kind: "", message: "unknown" }
-  return kind + message !== ""
+  return !/^[\s0]*$/.test(kind + message)
 }
 
 /** Whether an event without choices tells of an error, as vLLM, FastAPI, z.ai and MiniMax write it. */
