@@ -458,6 +458,7 @@ describe("requests", () => {
   it.each([
     ["image/PNG", "inline"],
     ["image/png", "https://a.test/f"],
+    ["image/*", "https://a.test/f"],
     ["image/svg+xml", "inline"],
     ["application/pdf", "inline"],
     ["application/pdf", "https://a.test/f"],

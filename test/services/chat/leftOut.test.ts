@@ -131,6 +131,23 @@ describe("content that the provider refuses", () => {
   )
 
   it.effect(
+    "is left out of a summary's request, too",
+    served((request) => (dataOf(request).length > 0 ? refusing("image") : undefined)),
+    function* () {
+      const { chat } = yield* begin({ policy: { summarizer: "model" } })
+      yield* chat.append(results("a", image))
+      assert.isTrue((yield* sent(chat, [text("look")])).isAnswered)
+      const words = [user(text("Words of oak. ".repeat(600))), model(text("Of oak. ".repeat(600)))]
+      yield* chat.append([...words, ...words].map((content) => ({ content })))
+      yield* chat.compress()
+      const calls = yield* Scripted.Script.use((script) => script.calls)
+      const asked = calls.filter(({ method }) => method === "generate").map(({ request }) => request)
+      assert.isAbove(asked.length, 0)
+      assert.deepStrictEqual(asked.flatMap(dataOf), [])
+    }
+  )
+
+  it.effect(
     "stays where the refusal names another kind",
     served((request) => (dataOf(request).length > 0 ? refusing("image", "no image_generation here") : undefined)),
     function* () {

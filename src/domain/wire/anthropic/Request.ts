@@ -34,8 +34,10 @@ export const userBlock = (part: Part): Block => {
   if (type !== undefined && inlineData?.data !== undefined && inlineData.data !== "") {
     return { type, source: { type: "base64", media_type: mimeType, data: inlineData.data } }
   }
-  if (type !== undefined && /^https?:/.test(fileData?.fileUri ?? "")) {
-    return { type, source: { type: "url", url: fileData?.fileUri } }
+  if (/^https?:/.test(fileData?.fileUri ?? "")) {
+    // The address of an image need not say which type it has.
+    const there = mimeType === "image/*" ? "image" : type
+    if (there !== undefined) return { type: there, source: { type: "url", url: fileData?.fileUri } }
   }
   return { type: "text", text: part.text ?? mediaText(part) }
 }

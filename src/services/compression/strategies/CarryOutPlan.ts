@@ -22,6 +22,7 @@ import {
   type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
 import { indexedView } from "../../../domain/conversation/IndexedView.ts"
+import { hasMedia } from "../../../domain/conversation/LeftOut.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import {
@@ -89,6 +90,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     const summaryRequest: SummaryRequest = {
       ...(yield* backgroundOf(request, plan, summarize, dropped, everySecret)),
       entries: policy.redactSecrets === false ? dropped : clean.entries,
+      media: shownMedia(items),
       kept: keptTexts(items, summarize.to, shorten),
       by: wasTried || hasFailed ? "extractive" : by
     }
@@ -112,6 +114,15 @@ const carryOutBy = Effect.fn("Compression.attempt")(
   },
   (effect, _request, plan) => failuresAsOutcomes(effect, plan)
 )
+
+/** Returns what the view shows in the place of media, by entry. */
+const shownMedia = (items: ReadonlyArray<ViewItem>): SummaryRequest["media"] =>
+  new Map(
+    items.flatMap(({ entry, shortened }) => {
+      const media = [...shortened].filter(([part]) => hasMedia(entry.content.parts.slice(part, part + 1), "bytes"))
+      return media.length === 0 ? [] : [[entry.id, new Map(media)] as const]
+    })
+  )
 
 /** Returns the texts after an entry as the view will show them. */
 const keptTexts = (items: ReadonlyArray<ViewItem>, to: EntryId, shorten: Patch["shorten"]): ReadonlyArray<string> => {

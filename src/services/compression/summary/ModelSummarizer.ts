@@ -76,7 +76,11 @@ const recordOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Content>> {
   const tokens = request.entries.reduce((sum, entry) => sum + entryTokens(entry), 0)
   if (tokens <= budget * wholeShare) {
-    const sent = yield* Work.run(projecting(request.entries.map(viewItem)))
+    const items = request.entries.map((entry) => {
+      const item = viewItem(entry)
+      return { entry, shortened: new Map([...item.shortened, ...(request.media?.get(entry.id) ?? [])]) }
+    })
+    const sent = yield* Work.run(projecting(items))
     return sent.map(({ content }) => content)
   }
   const known = yield* Work.run(

@@ -4,7 +4,7 @@ import { type Evidence, gatherEvidence } from "../../../domain/compression/evide
 import type { UserWordsWitness, Span } from "../../../domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot } from "../../../domain/compression/handover/Extractive.ts"
 import type { Content } from "../../../domain/content/Content.ts"
-import type { Entry } from "../../../domain/conversation/Conversation.ts"
+import type { Entry, EntryId, ViewItem } from "../../../domain/conversation/Conversation.ts"
 import { errorText } from "../../../domain/text/ErrorText.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
@@ -26,6 +26,8 @@ export interface SummaryRequest {
    * policy says otherwise (`redactSecrets`).
    */
   readonly entries: ReadonlyArray<Entry>
+  /** What the window shows in the place of media of these entries: a model may refuse them as they were. */
+  readonly media?: ReadonlyMap<EntryId, ViewItem["shortened"]> | undefined
   /** Texts that stay in the window. */
   readonly kept: ReadonlyArray<string>
   /** Upper bound for the snapshot, in tokens. */
