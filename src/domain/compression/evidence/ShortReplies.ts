@@ -2,7 +2,7 @@
 
 /** A number answers such a question, and names no option. */
 const asksAmount =
-  /\b(?:how (?:many|much|long|often)|what (?:timeout|limit|port|size|count)|in (?:milli)?seconds|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
+  /\b(?:how (?:many|much|long|often)|what [^.?\n]{0,80} in (?:(?:milli)?seconds|minutes|hours|days)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
 
 /** Longer replies say themselves what they are about. */
 const maxReply = { words: 12, chars: 120 }
@@ -23,8 +23,8 @@ const bareChoice = new RegExp(
   String.raw`^[^\p{L}\p{N}]*(?:option\s*|选|選|第)?${names}(?:番目?|号)?(?:\s+(?:please|bitte))?[^\p{L}\p{N}]*$`,
   "iu"
 )
-/** The name with which a reply begins: "A is fine". */
-const firstName = /^(?:[Oo]ption )?(\d{1,2}|[A-D])(?:[.):](?=\s)|\s+(?:is|looks|sounds|works)\b)/
+/** The name with which a reply begins: "A is fine". A list answers several questions. */
+const firstName = /^(?:[Oo]ption )?(\d{1,2}|[A-D])(?:[.):](?=\s)(?![^]*\n *\d+[.)])|\s+(?:is|looks|sounds|works)\b)/
 const ordinals = ["first", "second", "third", "fourth"]
 const ordinal = new RegExp(`\\b(?:the )?(${ordinals.join("|")}) (?:one|option|approach|choice|variant)\\b`, "gi")
 
@@ -32,13 +32,15 @@ const ordinal = new RegExp(`\\b(?:the )?(${ordinals.join("|")}) (?:one|option|ap
 const numbered = (reply: string): string =>
   reply.replace(ordinal, (_, word: string) => `option ${ordinals.indexOf(word.toLowerCase()) + 1}`)
 
-/** Returns the options that a reply names. A small letter in a sentence is a word: "do a first pass". */
-const namesIn = (words: string): ReadonlyArray<string> =>
-  (bareChoice.exec(words) ?? firstName.exec(words))?.[1]?.split(separators) ??
-  [...words.matchAll(choice)]
-    .map(([, names = ""]) => names.split(separators))
-    .find((each) => !each.some((one) => /[a-d]/.test(one))) ??
-  []
+/** A small letter in a sentence is a word: "do a first pass". */
+const hasWord = (found: string): boolean => /\b[a-d]\b/.test(found) && !/^option\b/i.test(found)
+
+/** Returns the names of the options that a reply names. */
+const namesIn = (words: string): ReadonlyArray<string> => {
+  const found =
+    bareChoice.exec(words) ?? firstName.exec(words) ?? [...words.matchAll(choice)].find(([whole]) => !hasWord(whole))
+  return found?.[1]?.split(separators) ?? []
+}
 
 const lineOf = (text: string): string =>
   text
@@ -75,13 +77,13 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 const minOwnChars = 60
 
 /** A question that the agent may put to itself, not one for the user. */
-const wonders = /^(?:why|what|how)\b(?![^?]*\b(?:you|(?:should|shall) (?:I|we))\b)/i
+const wonders = /^(?:why|what|how)\b(?! (?:about|if|not)\b|[^?]*\b(?:you|(?:should|shall) (?:I|we))\b)/i
 /** What may follow a question that still waits for its answer. */
 const advises = /^(?:I'd|I would|I recommend|my)\b/i
 
 /** Returns a text of the same length in which only the question marks of sentences are such. */
 const withoutCode = (text: string): string =>
-  text.replace(/`[^`]*`/g, (code) => "x".repeat(code.length)).replace(/\?(?!["'”’»)\]_*]*(?:\s|\P{ASCII}|$))/gu, "x")
+  text.replace(/`[^`]*`/g, (code) => "x".repeat(code.length)).replace(/\?(?!["'”’»)\]_*!]*(?:\s|\P{ASCII}|$))/gu, "x")
 
 /** Returns the question with which a text ends, the little that follows it, and what it points at. */
 const questionIn = (text: string): string | undefined => {
