@@ -29,7 +29,7 @@ export interface CommandRun {
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
   readonly ok: boolean | undefined
   /** Who did not allow it. */
-  readonly refusedBy?: Refuser
+  readonly refusedBy?: Refuser | undefined
   /** Why a hook did not allow it, in the hook's words. */
   readonly because?: string | undefined
   /** Whether it was cancelled with the calls beside it: it may have run in part, or not at all. */
