@@ -18,14 +18,27 @@ export const answerTexts = (part: Part | undefined): ReadonlyArray<string> => {
 }
 
 /** Gemini CLI of mid-2026 writes these around what a shell, a server or a page gave. */
-const untrusted = { opens: "<untrusted_context>\n", closes: "</untrusted_context>" }
+const untrusted = { opens: /^<untrusted_context>\r?\n?/, closes: "</untrusted_context>" }
+/** Gemini CLI adds the words of a hook to the result of a tool, and before them which arguments a hook changed. */
+const hookWords = { opens: "\n\n<hook_context>", closes: "</hook_context>" }
+const changedArguments = /\n\n\[System\] Tool input parameters \([^\n]*$/
 
-/** Returns the whole response of a tool as text, without marks around it. */
+const withoutAdditions = (text: string): string => {
+  const whole = text.trimEnd()
+  const at = whole.endsWith(hookWords.closes) ? whole.lastIndexOf(hookWords.opens) : -1
+  const own = (at < 0 ? whole : whole.slice(0, at)).replace(changedArguments, "")
+  return own.length === whole.length ? text : own
+}
+
+/** Returns the whole response of a tool as text, without marks around it or words after it. */
 export const answerText = (part: Part | undefined): string => {
   const text = part === undefined ? "" : responseText(part)
-  if (!text.startsWith(untrusted.opens)) return text
-  const whole = text.trimEnd()
-  return whole.slice(untrusted.opens.length, whole.endsWith(untrusted.closes) ? -untrusted.closes.length : undefined)
+  const opening = untrusted.opens.exec(text)?.[0] ?? ""
+  if (opening === "" && !text.startsWith("Output: ")) return text
+  const result = withoutAdditions(text)
+  if (opening === "") return result
+  const whole = result.trimEnd()
+  return whole.slice(opening.length, whole.endsWith(untrusted.closes) ? -untrusted.closes.length : undefined)
 }
 
 /**

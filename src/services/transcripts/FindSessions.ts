@@ -129,13 +129,14 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
   return { sessions, problems: [...all.problems, ...problems], isIndexed: index.isKept }
 })
 
-/** What a session took and cost, its subagents included. An answer that several files repeat counts once. */
+/** What a session took and cost, its subagents included. An answer that several files repeat counts once, a copy from another session not. */
 export const spentBy = Effect.fnUntraced(function* (
   session: FoundSession,
   prices: Prices
 ): Effect.fn.Return<Spent, never, SessionIndex> {
   const requests = yield* SessionIndex.use((index) => index.requests(session.files))
-  const once = new Map([...requests.values()].flat().map((request) => [request.id, request]))
+  const own = [...requests.values()].flat().filter(({ isCopied }) => isCopied !== true)
+  const once = new Map(own.map((request) => [request.id, request]))
   return spentOn(once.values(), prices)
 })
 

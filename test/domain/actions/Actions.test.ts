@@ -112,6 +112,28 @@ describe("exit codes", () => {
       ok("<untrusted_context>\nOutput: x\nExit Code: 2\nProcess Group PGID: 7\n</untrusted_context>"),
       2
     ],
+    [
+      "Gemini CLI, with words of a hook",
+      ok("<untrusted_context>\nOutput: x\nExit Code: 2\n</untrusted_context>\n\n<hook_context>b</hook_context>"),
+      2
+    ],
+    [
+      "Gemini CLI, with words of a hook and no marks",
+      ok("Output: x\nExit Code: 2\n\n<hook_context>b</hook_context>\n"),
+      2
+    ],
+    [
+      "Gemini CLI, with words on changed arguments",
+      ok(
+        "Output: x\nExit Code: 2\n\n[System] Tool input parameters (command) were modified by a hook before execution."
+      ),
+      2
+    ],
+    [
+      "Gemini CLI, between marks on Windows",
+      ok("<untrusted_context>\r\nOutput: x\nExit Code: 2\n</untrusted_context>"),
+      2
+    ],
     ["Gemini CLI, ended by a signal", ok(labelled("x", "(none)", "SIGTERM")), undefined],
     ["Gemini CLI, of an output that speaks of exit codes", ok(labelled("it said\nExit Code: 1\nbut", "0")), 0],
     [

@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
 import { AgentSessions, type SessionFile } from "../../../src/services/transcripts/AgentSessions.ts"
-import { listSessions } from "../../../src/services/transcripts/FindSessions.ts"
+import { listSessions, spentBy } from "../../../src/services/transcripts/FindSessions.ts"
 import { accountsOf } from "../../../src/services/transcripts/SessionAccounts.ts"
 import { SessionIndex } from "../../../src/services/transcripts/SessionIndex.ts"
 import { assert, it } from "../../support/vitest.ts"
@@ -54,17 +54,19 @@ const sessionsOf = (files: ReadonlyArray<SessionFile>, recordsOf: (id: string) =
   )
 const sessions = sessionsOf(files, (id) => records[id] ?? [])
 
-/** Checks how many requests of a session of Codex count, when it is chosen alone. */
+/** Checks how many requests of a session of Codex count, when it is chosen alone, in its account and in a search. */
 const countsOf = Effect.fnUntraced(function* (recorded: ReadonlyArray<object>, expected: number) {
-  const total = Effect.gen(function* () {
-    const list = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
-    return (yield* accountsOf(list.sessions, builtInPrices, { day: () => "today", since: undefined })).total
+  const counted = Effect.gen(function* () {
+    const { sessions } = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+    const { total } = yield* accountsOf(sessions, builtInPrices, { day: () => "today", since: undefined })
+    const spent = yield* Effect.forEach(sessions, (session) => spentBy(session, builtInPrices))
+    return [total.requests, ...spent.map(({ requests }) => requests)]
   })
-  const { requests } = yield* Effect.provide(
-    total,
+  const requests = yield* Effect.provide(
+    counted,
     sessionsOf(files.slice(0, 1), () => recorded)
   )
-  assert.strictEqual(requests, expected)
+  assert.deepStrictEqual(requests, [expected, expected])
 })
 
 it.effect("a fork is a session, and its requests count once, even where all of them are repeated", () =>

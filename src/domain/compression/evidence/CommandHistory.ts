@@ -29,7 +29,9 @@ export interface CommandRun {
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
   readonly ok: boolean | undefined
   /** Who did not allow it. */
-  readonly refusedBy?: Refuser
+  readonly refusedBy?: Refuser | undefined
+  /** Why a hook did not allow it, in the hook's words. */
+  readonly because?: string | undefined
   /** Whether it was cancelled with the calls beside it: it may have run in part, or not at all. */
   readonly isCancelled?: true
   /** The address of what it published: its last line. */
@@ -61,7 +63,7 @@ export interface Lesson {
 /** A call that failed, and that nothing has ended yet. */
 export interface OpenFailure {
   readonly entry: EntryId
-  /** The lines that state the error, verbatim; of a refusal, the user's words, if they said any. */
+  /** The lines that state the error, verbatim; of a refusal, the words of the user or of a hook, if there are any. */
   readonly text: string
   readonly handle: Handle | undefined
   /** Who did not allow the call, where it did not run. */
@@ -172,10 +174,10 @@ export const recordRefusal = (
   entry: EntryId,
   command: string,
   handle: Handle | undefined,
-  refusedBy: Refuser
+  { because, refusedBy }: Pick<CommandRun, "refusedBy" | "because">
 ): void => {
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, refusedBy, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, refusedBy, because, entry, handle })
 }
 
 /** Records a command that was cancelled with the calls beside it. What is known of its checks and failures stays. */
@@ -337,7 +339,7 @@ interface CallResult {
   readonly answer: Answer
   readonly failed: boolean
   readonly refusedBy: Refuser | undefined
-  /** Why the user did not allow it, in their words; empty when they did not say, or allowed it. */
+  /** Why the user or a hook did not allow it, in their words; empty when they did not say, or allowed it. */
   readonly reason: string
   /** Names a file as an earlier snapshot does. */
   readonly nameOf: (path: string) => string

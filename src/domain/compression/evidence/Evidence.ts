@@ -22,7 +22,7 @@ import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { type Refuser, userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
@@ -184,10 +184,10 @@ const act = (
   call: Part,
   action: Action,
   answer: Answer | undefined,
-  refusedBy: Refuser | undefined
+  reply: UserReply | undefined
 ): void => {
-  if (action._tag === "Command" && refusedBy !== undefined)
-    recordRefusal(state.commands, id, action.command, answer?.handle, refusedBy)
+  if (action._tag === "Command" && reply?.refusedBy !== undefined)
+    recordRefusal(state.commands, id, action.command, answer?.handle, reply)
   else if (action._tag === "Command") {
     if (recordRun(state.commands, id, action, answer)) state.files.committed = id
     if (action.exit === 0) {
@@ -274,7 +274,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
-  for (const action of actions) act(state, entry, call, action, answer, refusedBy)
+  for (const action of actions) act(state, entry, call, action, answer, reply)
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
@@ -283,7 +283,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search" || kind === "follow"
     const text = isRefused ? spokenText(answer.part) : ""
-    const reason = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    const said = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
     recordResult(commands, {
       entry: entry.id,
       subject,
@@ -292,7 +292,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       answer,
       failed: failed && !isEnd,
       refusedBy,
-      reason,
+      reason: reply?.because ?? said,
       nameOf: (path) => nameOf(state.files, path)
     })
   }

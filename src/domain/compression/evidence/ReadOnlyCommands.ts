@@ -119,9 +119,17 @@ const programsIn = (command: string): ReadonlyArray<RunProgram> =>
 /** Whether a command only reads: all of its programs do. */
 export const isLook = (command: string): boolean => programsIn(command).every(reads)
 
+/** A refspec that names a branch of this repository: `main:main`. An address has a colon, too. */
+const refspec = /^[^-@:][^@:]*:(?!\/\/)/
+/** A path outside the working folder, or one that no commit has. */
+const elsewhere = /^[/~]|(?:^|\/)\.git\//
+
 /** Whether a program only prepares: what it did stands in the files, or in a commit. */
-const prepares = ({ program, words }: RunProgram): boolean =>
-  program === "chmod" || (program === "git" && /^(?:add|fetch)$/.test(taskWords(program, words)[0] ?? ""))
+const prepares = ({ program, words }: RunProgram): boolean => {
+  if (program === "chmod") return !words.some((word) => elsewhere.test(word))
+  const [task = "", ...after] = program === "git" ? taskWords(program, words) : []
+  return task === "add" || (task === "fetch" && !after.some((word) => refspec.test(word)))
+}
 
 /** Whether a command leaves more than changed files, which are listed, and what a commit says. */
 export const leavesMore = (command: string): boolean =>

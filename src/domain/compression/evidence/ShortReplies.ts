@@ -2,7 +2,7 @@
 
 /** A number answers such a question, and names no option. */
 const asksAmount =
-  /\b(?:how (?:many|much|long|often)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
+  /\b(?:how (?:many|much|long|often)|what [^.?\n]{0,80} in (?:(?:milli)?seconds|minutes|hours|days)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
 
 /** Longer replies say themselves what they are about. */
 const maxReply = { words: 12, chars: 120 }
@@ -17,18 +17,30 @@ const separators = new RegExp(`(?:${separator})`, "iu")
 /** The name of an option in a sentence, where the sentence does not go on to say something else of it. */
 const choice = new RegExp(
   String.raw`(?:(?<![\p{L}])(?:op(?:ti|ci)[oó]n(?:en|es|s)?|opzione|opção|вариант|choices?|variant[es]?|approach(?:es)?|solutions?|alternatives?|numbers?|nummer|items?|go with|with|do|tackle|fix|take|nimm)\s*|#)${names}(?=\s*(?:[.,،;:!)…–—\n]|$)|\s+(?:please|bitte|first|then|now|sounds|looks|is (?:good|best|fine|better)|makes sense))`,
-  "iu"
+  "giu"
 )
 const bareChoice = new RegExp(
   String.raw`^[^\p{L}\p{N}]*(?:option\s*|选|選|第)?${names}(?:番目?|号)?(?:\s+(?:please|bitte))?[^\p{L}\p{N}]*$`,
   "iu"
 )
+/** The name with which a reply begins: "A is fine". A list answers several questions. */
+const firstName = /^(?:[Oo]ption )?(\d{1,2}|[A-D])(?:[.):](?=\s)(?![^]*\n *\d+[.)])|\s+(?:is|looks|sounds|works)\b)/
 const ordinals = ["first", "second", "third", "fourth"]
 const ordinal = new RegExp(`\\b(?:the )?(${ordinals.join("|")}) (?:one|option|approach|choice|variant)\\b`, "gi")
 
 /** Returns a reply with "the second one" as "option 2". */
 const numbered = (reply: string): string =>
   reply.replace(ordinal, (_, word: string) => `option ${ordinals.indexOf(word.toLowerCase()) + 1}`)
+
+/** A small letter in a sentence is a word: "do a first pass". */
+const hasWord = (found: string): boolean => /\b[a-d]\b/.test(found) && !/^option\b/i.test(found)
+
+/** Returns the names of the options that a reply names. */
+const namesIn = (words: string): ReadonlyArray<string> => {
+  const found =
+    bareChoice.exec(words) ?? firstName.exec(words) ?? [...words.matchAll(choice)].find(([whole]) => !hasWord(whole))
+  return found?.[1]?.split(separators) ?? []
+}
 
 const lineOf = (text: string): string =>
   text
@@ -39,17 +51,19 @@ const lineOf = (text: string): string =>
 const clipped = (text: string): string =>
   text.length <= maxAskedChars ? text : `${text.slice(0, maxAskedChars).replace(/\s+\S*$/, "")}…`
 
-const optionStart = /^\s*(?:[-*] +|#+ +|\*\*)*(?:option|approach|choice|variant|solution)? ?#?(?:\d{1,2}|[A-D])[.):*]/i
+const optionStart =
+  /^[ \t]*(?:[-*] +|#+ +|\*\*)*(?:option|approach|choice|variant|solution)? ?#?(?:\d{1,2}|[A-D])[.):*]/im
 
-/** Returns the line of a text that names an option, with what follows a mere heading. */
+/** Returns the line or the row of a text that names an option, with what follows a mere heading. */
 const optionIn = (text: string, name: string): string | undefined => {
   const form = new RegExp(
-    `^[ \\t]*(?:[-*] +)?(?:#+ +)?(?:\\*\\*)?(?:(?:option|approach|choice|variant|solution|task|issue|step)s? *)?#?${name}(?:\\*\\*)?(?:[.):]|\\*\\*| [-–—(])`,
+    `^[ \\t]*(?:\\| *)?(?:[-*] +)?(?:#+ +)?(?:\\*\\*)?(?:(?:option|approach|choice|variant|solution|task|issue|step)s? *)?#?${name}(?:\\*\\*)?(?:[.):]|\\*\\*| [-–—(]| *\\|)`,
     "gim"
   )
   const found = [...text.matchAll(form)].at(-1)
   if (found === undefined) return undefined
   const [first = "", next = ""] = text.slice(found.index).split("\n")
+  if (/^\s*\|/.test(first)) return lineOf(first.replaceAll("|", " "))
   const line = lineOf(first)
   return line.length >= 60 || next.trim() === "" || optionStart.test(next)
     ? line
@@ -62,26 +76,40 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 /** A shorter question says little without what stands before it. */
 const minOwnChars = 60
 
-/** Returns the question with which a text ends, and what it points at. */
+/** A question that the agent may put to itself, not one for the user. */
+const wonders = /^(?:why|what|how)\b(?! (?:about|if|not)\b|[^?]*\b(?:you|(?:should|shall) (?:I|we))\b)/i
+/** What may follow a question that still waits for its answer. */
+const advises = /^(?:I'd|I would|I recommend|my)\b/i
+
+/** Returns a text of the same length in which only the question marks of sentences are such. */
+const withoutCode = (text: string): string =>
+  text.replace(/`[^`]*`/g, (code) => "x".repeat(code.length)).replace(/\?(?!["'”’»)\]_*!]*(?:\s|\P{ASCII}|$))/gu, "x")
+
+/** Returns the question with which a text ends, the little that follows it, and what it points at. */
 const questionIn = (text: string): string | undefined => {
   const paragraphs = text
     .replace(insertions, "\n")
     .split(/\n\s*\n/)
     .filter((each) => lineOf(each) !== "")
   const last = lineOf(paragraphs.at(-1) ?? "")
-  const question =
-    /(?:^|[.!?؟:)] |[。\uff01\uff1a])([^.!?؟。\uff01\uff1f]*(?:\.\S[^.!?؟。\uff01\uff1f]*)*[?؟\uff1f])[^?؟\uff1f]{0,120}$/
-      .exec(last)?.[1]
-      ?.trim()
+  const [, question, after = ""] =
+    /(?:^|[.!?؟:)] |[。\uff01\uff1a])([^.!?؟。\uff01\uff1f]*(?:\.\S[^.!?؟。\uff01\uff1f]*)*[?؟\uff1f])([^?؟\uff1f]{0,120})$/.exec(
+      withoutCode(last)
+    ) ?? []
   if (question === undefined) return undefined
-  if (question.length >= minOwnChars) return question
-  const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
+  const start = last.length - after.length - question.trimStart().length
+  const asked = last.slice(start)
+  if (wonders.test(asked) && /^\s\S/.test(after) && !advises.test(after.trim())) return undefined
+  if (question.trim().length >= minOwnChars) return asked
+  const previous = paragraphs.at(-2) ?? ""
+  // The last of several options would seem to be the one that was chosen.
+  const said = last.slice(0, start).trim() || (optionStart.test(previous) ? "" : lineOf(previous))
   // What a colon announced was code or a table.
   const before = said.endsWith(":") ? "" : said
-  const room = Math.max(0, maxAskedChars - question.length - 1)
+  const room = Math.max(0, maxAskedChars - asked.length - 1)
   return before === ""
-    ? question
-    : `${before.length > room ? `…${before.slice(-room).replace(/^\S*\s/, "")}` : before} ${question}`
+    ? asked
+    : `${before.length > room ? `…${before.slice(-room).replace(/^\S*\s/, "")}` : before} ${asked}`
 }
 
 /** Whether a reply is longer than one that only answers, or asks back. */
@@ -98,7 +126,7 @@ export const askedBefore = (reply: string, before: string): string | undefined =
   const words = numbered(reply.trim())
   if (words === "" || before === "" || saysMore(words)) return undefined
   const text = before.slice(-maxSearchedChars)
-  const named = (bareChoice.exec(words) ?? choice.exec(words))?.[1]?.split(separators) ?? []
+  const named = namesIn(words)
   const options = named.flatMap((each) => optionIn(text, each) ?? [])
   const question = questionIn(text)
   const isChoice = options.length > 0 && options.length === named.length && !asksAmount.test(text)
@@ -106,8 +134,8 @@ export const askedBefore = (reply: string, before: string): string | undefined =
   return asked === undefined ? undefined : clipped(asked)
 }
 
-const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|perfect|thanks?)`
-const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|y|go|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|ja|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|oui|ouais|d'accord|bien sûr|vas-y|sí|si|vale|claro|adelante|sì|va bene|certo|sim|да|давай|хорошо|конечно|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق|👍\p{EMod}?|✅|(?:implement|execute|carry out|start|begin|proceed|continue)(?: with)?(?: (?:it|that|this|(?:the|this) plan))?)`
+const interjections = String.raw`(?:uh+|oh|ah+|hm+|well|cool|great|perfect|thanks?)`
+const yes = String.raw`(?:yes|ok(?:ay)?|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|y|go|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|ja|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|oui|ouais|d'accord|bien sûr|vas-y|sí|si|vale|claro|adelante|sì|va bene|certo|sim|да|давай|хорошо|конечно|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق|👍\p{EMod}?|✅|(?:implement|execute|carry out|start|begin|proceed|continue)(?: with)?(?: (?:it|that|this|(?:the|this) plan))?)`
 const courtesy = String.raw`(?:please|thanks|thank you|bitte|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well|(?:the|this) plan|that|(?:looks|sounds|is) (?:good|great|right|fine|perfect)(?: to me)?)`
 const wordEnd = String.raw`(?![\p{L}\p{N}_'’-])`
 const assent = new RegExp(String.raw`(?<![\p{L}\p{N}])${yes}${wordEnd}`, "iu")

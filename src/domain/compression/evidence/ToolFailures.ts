@@ -46,7 +46,7 @@ const linesOf = (text: string): ReadonlyArray<string> => [
   )
 ]
 
-/** Returns the user's reason for a refusal: its first lines. */
+/** Returns the reason for a refusal: its first lines. */
 export const reasonText = (words: string): string => linesOf(words).slice(0, 4).join("\n")
 
 /** Returns the lines of a failed response that state the reason, each once, as they were printed. */

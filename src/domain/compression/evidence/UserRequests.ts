@@ -76,12 +76,16 @@ export const callsAnswered =
     return at && entries[at.item]?.content.parts[at.part]
   }
 
+/** "It must be the cache": a guess, where nothing stands before it that must be so. */
+const guess = String.raw`(?<=^\P{L}*|\b(?:que|che|isso|eso|questo) )(?:deve (?:ser|essere)|debe ser)\b`
+
 /** Words that constrain in any sentence. */
 const limiting = new RegExp(
   String.raw`\b(?:must(?:n't)?|never|don'?t|do not|shall(?: not)?|should(?:n'?t)?|make sure|ensure|prefer|have to|has to|not allowed|forbidden|no longer|at (?:most|least)` +
-    "|nicht|niemals|immer|muss|nur|d[au]rf(?:st|en)?|jamais|toujours|doit|uniquement|interdit|nunca|siempre|debes?|sempre|deve[ms]?|jangan|harus|wajib|dilarang" +
-    String.raw`)\b|(?<![\p{L}])(?:n[ãa]o (?:use|usar|mexa|mexer|altere|mude|apague|remova|crie|fa[çc]a|toque|pode)|no (?:uses|usar|toques|cambies|borres|hagas|modifiques)|нельзя|никогда|всегда|обязательно|только|не (?:надо|нужно|трогай|меняй|используй|удаляй|делай))(?![\p{L}])` +
-    "|必须|不要|不得|禁止|只能|务必|请勿|切勿|不可以|必ず|てはいけない|ないこと|ないで(?:ください|下さい|くれ)|てはなりません|なければな|厳禁|絶対|반드시|절대|금지|하지 ?마|지 ?말",
+    "|nicht|niemals|immer|muss|nur|d[au]rf(?:st|en)?|jamais|toujours|doit|uniquement|interdit|nunca|siempre|sempre|jangan|harus|wajib|dilarang" +
+    String.raw`|(?!${guess})(?:debes?|deve[ms]?))\b|(?<![\p{L}])(?:n[ãa]o (?:use|usar|mexa|mexer|altere|mude|apague|remova|crie|fa[çc]a|toque|pode)|no (?:uses|usar|toques|cambies|borres|hagas|modifiques)|нельзя|никогда|всегда|обязательно|только(?! что(?![\p{L}]))|не (?:надо|нужно|[а-яё]+(?:[аяую]й|йте)))(?![\p{L}])` +
+    String.raw`|必须|(?<!要)不要(?![紧緊])|不得|禁止|只能|务必|请勿|切勿|不可以|必ず|てはいけ|ないこと(?![\p{L}])|ないで(?:ください|下さい|くれ|(?=[。！\s]|$))` +
+    String.raw`|てはなりません|なければな|厳禁|絶対(?!パス)|반드시|절대(?! ?경로)|금지(?!어)|지 ?마(?:세|십|시|라|요|(?![\p{L}]))|지 ?말(?:[아고라자게도며]| 것)|면 안 ?(?:되|됩|돼)`,
   "iu"
 )
 /** Words that constrain, and describe as well: "it always returns 0". */
@@ -100,11 +104,15 @@ const isConstraining = (text: string): boolean =>
     (limitingOrTelling.test(text) && (addressing.test(text) || text.split(/\s+/).length <= maxTerseWords)))
 
 /** Matches a sentence. A full stop ends it only before white space, so `src/a.ts` stays whole. */
-export const sentence = /(?:[^\n.!?。！？]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|[。！？]+|\n|$)/g
+export const sentence = /(?:[^\n.!?。！？]|(?<![.!?])[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|[。！？]+|\n|$)/g
 
 /** Lines that are no sentences of a person: stack traces, listings, code, the output of programs. */
 const pasted =
   /^\s*(?:at\s+\S+[\s(]|File "|\d+\s*[:|→]|[│|>+]|\$\s|#{1,6}\s*$|[\w.]*(?:Error|Exception)\b|error(?:\[\w+\])?:|warning:|\[\w+\]\s|\S+\.\w+:\d+)|[{};]\s*$|^\s{4,}\S/
+
+/** Shorter sentences say nothing; those of scripts that write a word in a character or two say as much in fewer. */
+const minChars = (text: string): number =>
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(text) ? 4 : 8
 
 /** Longer sentences are text that was pasted. */
 const maxConstraintChars = 600
@@ -120,7 +128,7 @@ export const constraintsIn = (span: Span): ReadonlyArray<Span> => {
   return [...own.matchAll(sentence)].flatMap((match) => {
     const piece = match[0]
     const text = piece.trim()
-    if (text.length < 8 || text.length > maxConstraintChars || text.endsWith(":")) return []
+    if (text.length < minChars(text) || text.length > maxConstraintChars || text.endsWith(":")) return []
     if (!isConstraining(text) || pasted.test(piece)) return []
     const at = span.start + match.index + (piece.length - piece.trimStart().length)
     return [{ ...span, start: at, end: at + text.length, text }]

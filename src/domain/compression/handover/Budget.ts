@@ -1,3 +1,4 @@
+import { escape as escapeRegExp } from "effect/RegExp"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
@@ -129,12 +130,14 @@ export interface Material {
 /** Returns a function that shows paths below a folder relative to it, and commands without the step into it. */
 export const shortener = (folder = ""): ((text: string) => string) => {
   const root = folder.replace(/\/+$/, "")
+  // `/w/app-2` and `/w/app.old` lie beside `/w/app`.
+  const itself = new RegExp(`${escapeRegExp(root)}(?![\\p{L}\\p{N}_-]|\\.[\\p{L}\\p{N}])`, "gu")
   return (text) =>
     root.length < 3
       ? text
       : text
           .replaceAll(`${root}/`, "")
-          .replaceAll(root, ".")
+          .replace(itself, ".")
           .replace(/\bcd (["']?)\.\1 && /g, "")
 }
 

@@ -1,4 +1,5 @@
 import { firstUnits } from "../../text/Bytes.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
@@ -47,8 +48,9 @@ export const exitText = (exit: number | undefined, ok: boolean | undefined): str
   return ok === false ? "failed" : "no clear result"
 }
 
-const resultOf = ({ exit, isCancelled, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
-  if (refusedBy !== undefined) return `refused by ${refusers[refusedBy]}, not run`
+const resultOf = ({ because = "", exit, isCancelled, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
+  if (refusedBy !== undefined)
+    return `refused by ${refusers[refusedBy]}, not run${because === "" ? "" : `: ${shortLine(because, maxChars)}`}`
   if (isCancelled === true) return "cancelled, may have run in part"
   // It was stopped, or blocked before it ran.
   return ok === undefined && isOpen ? "did not succeed" : exitText(exit, ok)

@@ -17,6 +17,8 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 export interface UserReply {
   /** Absent: the call was allowed. */
   readonly refusedBy?: Refuser
+  /** Why a hook refused it, in the hook's words. */
+  readonly because?: string
   /** The user's words, by their places in the text of the result. */
   readonly words: ReadonlyArray<readonly [start: number, end: number]>
 }
@@ -26,6 +28,9 @@ export type Refuser = "user" | "rule"
 
 /** Names those who refuse calls. */
 export const refusers: Readonly<Record<Refuser, string>> = { user: "the user", rule: "a rule" }
+
+/** How Claude Code says that a hook refused a call. The hook's reason follows, if it gave one. */
+const hookRefusal = /^(?:PreToolUse:\S+ hook error: (?:\[[^\]\n]*\]: )?|Hook PreToolUse:\S+ denied this tool\b[:.]?)/
 
 /** How agents say that a call was refused. What follows `said` is the user's, up to `ends`. */
 const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
@@ -47,7 +52,7 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     opens:
       /^(?:The server-side auto mode classifier gave no verdict|\S+ is temporarily unavailable\b[^\n]{0,80}, so auto mode cannot determine the safety of|Auto mode (?:could not evaluate this action|classifier transcript exceeded))\b/
   },
-  { opens: /^(?:PreToolUse:\S+ hook error: |Hook PreToolUse:\S+ denied this tool\b)/ },
+  { opens: hookRefusal },
   { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
   {
     opens:
@@ -104,6 +109,7 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
   if (refusal === undefined) return undefined
   const refusedBy = byRule.test(refusal) ? "rule" : "user"
   if (form === undefined) return { refusedBy, words: [] }
+  if (form.opens === hookRefusal) return { refusedBy, because: text.slice(refusal.length).trim(), words: [] }
   if (clarifies.test(text)) return { refusedBy, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.

@@ -91,6 +91,39 @@ describe("the constraints in a request", () => {
     ["Jangan ubah tabel pos. Lanjutkan.", ["Jangan ubah tabel pos."]],
     ["Не меняй API. Продолжай.", ["Не меняй API."]],
     ["테스트를 반드시 통과시켜. 계속해.", ["테스트를 반드시 통과시켜."]],
-    ["Die alte Tabelle darf bleiben. Mach weiter.", ["Die alte Tabelle darf bleiben."]]
+    ["Die alte Tabelle darf bleiben. Mach weiter.", ["Die alte Tabelle darf bleiben."]],
+    ["왜 테스트가 실패하는지 말해줘.", []],
+    ["무엇이 바뀌었는지 말씀해 주세요.", []],
+    ["로그에 있는 절대 경로를 보여줘.", []],
+    ["금지어 목록을 보여줘.", []],
+    ["페이지마다 링크를 세어줘.", []],
+    ["起動しないことがあるので見てください。", []],
+    ["絶対パスを表示してください。", []],
+    ["Я только что обновил ветку.", []],
+    ["Это не такой большой файл.", []],
+    ["你要不要先看一下日志。", []],
+    ["不要紧。", []],
+    ["Deve ser o cache do navegador.", []],
+    ["Acho que deve ser o cache.", []],
+    ["Deve essere la cache del browser.", []],
+    ["Debe ser la caché del navegador.", []],
+    ["ファイルを消さないで。", ["ファイルを消さないで。"]],
+    ["このファイルを変更してはいけません。", ["このファイルを変更してはいけません。"]],
+    ["이 파일을 건드리지 마.", ["이 파일을 건드리지 마."]],
+    ["이 파일을 지우지 마세요.", ["이 파일을 지우지 마세요."]],
+    ["이 파일을 지우지 말고 옮겨줘.", ["이 파일을 지우지 말고 옮겨줘."]],
+    ["이 파일을 지우면 안 돼.", ["이 파일을 지우면 안 돼."]],
+    ["Не переименовывай файлы.", ["Не переименовывай файлы."]],
+    ["Не переписывайте историю.", ["Не переписывайте историю."]],
+    ["O nome deve ser único.", ["O nome deve ser único."]],
+    ["只能用中文。", ["只能用中文。"]],
+    ["금지 사항이다.", ["금지 사항이다."]]
   ])("%s", (request, expected) => assert.deepStrictEqual(constraints(request), expected))
+
+  it("a long run of marks is no work", () => {
+    assert.deepStrictEqual(constraints(`Never push.\n${".".repeat(20_000)} x\nNever pull.`), [
+      "Never push.",
+      "Never pull."
+    ])
+  })
 })

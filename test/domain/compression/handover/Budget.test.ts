@@ -52,6 +52,15 @@ it.each([
   ["/w/my app", "cd '/w/my app' && npm test /w/my app/a.ts"]
 ])("in %s, %s is short", (folder, command) => assert.strictEqual(shortener(folder)(command), "npm test a.ts"))
 
+it.each([
+  ["cp /w/app/a.ts /w/app-2/a.ts", "cp a.ts /w/app-2/a.ts"],
+  ["ls /w/app /w/app.old", "ls . /w/app.old"],
+  ["it is in /w/app.", "it is in .."],
+  ["ls /w/app2; ls /w/app;", "ls /w/app2; ls .;"]
+])("a folder is no other that begins with its name: %s", (text, short) =>
+  assert.strictEqual(shortener("/w/app")(text), short)
+)
+
 describe("shares", () => {
   it("grow with the scale, and the least ones stay down to the full scale", () => {
     const [small, full, large] = [0.075, 0.15, 1].map((scale) => sharesAt(10_000, scale))

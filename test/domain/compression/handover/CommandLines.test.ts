@@ -66,6 +66,20 @@ describe("the list of commands", () => {
     assert.deepStrictEqual(lines(list), ["cp a b → exit 1 (e4 h_aaaaaaaaaa)"])
   })
 
+  it.each([
+    ["git fetch https://example.com/a.git", false],
+    ["git fetch git@example.com:a.git main", false],
+    ["git fetch --filter=blob:none origin main", false],
+    ["git fetch origin main:main", true],
+    ["git fetch -f origin +main:main", true],
+    ["chmod +x bin/run", false],
+    ["chmod +x .git/hooks/pre-commit", true],
+    ["chmod 600 /etc/app.key", true],
+    ["chmod 600 ~/.ssh/id", true]
+  ])("%s is listed or not", (command, isListed) => {
+    assert.deepStrictEqual(lines(listed([], [command, 0])), isListed ? [command] : [])
+  })
+
   it("leaves out runs that a later one of the same command outdates, and looks", () => {
     const list = listed(
       ["npm ci | tail -3"],

@@ -410,6 +410,29 @@ describe("what was read", () => {
     assert.notInclude(whole, "the user refused")
   })
 
+  it.each([
+    "PreToolUse:Bash hook error: [~/.claude/hooks/pm.sh]: Use pnpm in this repository, never npm.",
+    "Hook PreToolUse:Bash denied this tool: Use pnpm in this repository,\nnever npm."
+  ])("the reason of a hook is told as its own: %s", (error) => {
+    const { snapshot, text: whole } = extract([
+      user(text("Clean up.")),
+      ...calls(broke("npm install left-pad", error), ["Edit", { file_path: "a.ts", old_string: "a" }, { error }])
+    ])
+    assert.match(
+      whole,
+      /npm install left-pad → refused by a rule, not run: Use pnpm in this repository, never npm\. \(e2 h_\w+\)/
+    )
+    assert.match(
+      whole,
+      /\n- refused by a rule: Edit a\.ts \(e4 h_\w+\):\n {4}Use pnpm in this repository,\s+never npm\.\n/
+    )
+    assert.deepStrictEqual(
+      userWordsIn(whole).map((quoted) => quoted.text),
+      ["Clean up."]
+    )
+    assert.isNotEmpty(snapshot.recent_actions)
+  })
+
   it("an earlier summary is told without what its program writes around it", () => {
     const frame =
       "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
