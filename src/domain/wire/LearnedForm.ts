@@ -22,6 +22,7 @@ const needs = {
   words:
     /(?:response[_ ]format|output_config|json_schema)\b.{0,60}(?:unavailable|not (?:supported|available|permitted))|not support.{0,40}(?:response[_ ]format|json_schema)/i
 }
+/** What a server wants in the place of what it refuses. */
 export type Need = keyof typeof needs
 /** A refusal of what stands in a schema, which is the caller's, and not of schemas. */
 const refusesSchema = /schema for response_format|json_schema\.schema|format\.schema|in context=|\$ref/i
