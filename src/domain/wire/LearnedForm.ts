@@ -10,7 +10,7 @@ import { withToldSchema } from "./ResponseSchema.ts"
 const needs = {
   /** The instructions in the user's first message: models such as Gemma, whose templates have no other place for them. */
   message:
-    /system.? (?:role|message|prompt|instruction)s? (?:is |are )?not supported|not support(?:ed|s)?(?: (?:a|any|the|an?y use of))? .?system.? (?:role|message|prompt|instruction)s?(?! longer)/i,
+    /system.? (?:role|message|prompt|instruction)s? (?:is |are )?not supported|not support(?:ed|s)?(?: (?:a|any|the))? .?system.? (?:role|message|prompt|instruction)s?(?! longer)/i,
   /** Reasoning, also with the calls of other models: DeepSeek and Kimi. */
   reasoning:
     /(?:reasoning_(?:content|text)|content\[\]\.thinking).{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i,
@@ -22,13 +22,15 @@ const needs = {
   words:
     /(?:response[_ ]format|output_config|json_schema)\b.{0,60}(?:unavailable|not (?:supported|available|permitted))|not support.{0,40}(?:response[_ ]format|json_schema)/i
 }
+
 /** What a server wants in the place of what it refuses. */
 export type Need = keyof typeof needs
+const needNames: ReadonlyArray<Need> = ["message", "reasoning", "signature", "tools", "words"]
+
 /** A refusal of what stands in a schema, which is the caller's, and not of schemas. */
 const refusesSchema = /schema for response_format|json_schema\.schema|format\.schema|in context=|\$ref/i
 /** The keys of bodies that hold the schema of the answer. */
 const schemaKeys = ["response_format", "text", "output_config"]
-const needNames: ReadonlyArray<Need> = ["message", "reasoning", "signature", "tools", "words"]
 
 /** What a server was found to refuse in requests to a model. They go out without it from then on. */
 export interface LearnedForm {

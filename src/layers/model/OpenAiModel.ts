@@ -34,13 +34,13 @@ interface Server extends Provider {
 /** Servers whose answers end after some hundred tokens where a request names no length: Kimi's and Cloudflare's. */
 const answersBriefly = /(?:^|\.)(?:moonshot\.(?:ai|cn)|kimi\.com|api\.cloudflare\.com)$/
 
-/** What they are asked for of a model whose window is not known. Its smallest is 8,000 tokens. */
+/** The length of an answer, in tokens, that these servers are asked for where the window of the model is not known: their smallest has 8,000 tokens. */
 const briefLength = 2_048
 
 const stream = (server: Server, request: ModelRequest) =>
   Effect.map(opened(server, request), ({ names: tools, request: asked }) => {
-    const known = modelLimits(asked.model) === undefined ? briefLength : answerLength(asked.model)
-    const length = answersBriefly.test(asked.server) ? known : undefined
+    const longest = modelLimits(asked.model) === undefined ? briefLength : answerLength(asked.model)
+    const length = answersBriefly.test(asked.server) ? longest : undefined
     const request = { ...asked, maxOutputTokens: asked.maxOutputTokens ?? length }
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
     const isChat = server.api === "chat"

@@ -59,8 +59,8 @@ export class InlineThought {
   }
 
   /**
-   * Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. It was shown
-   * as a thought by then, which nobody would wait for the mark to see.
+   * Returns the rest: a mark that never came is text. So is a thought that never ended, of an answer that did: nothing else is its text. By then it was
+   * streamed as a thought, too: a thought that is held back until its mark comes would show the user nothing for as long as the model thinks.
    */
   end(isWhole: boolean): ReadonlyArray<Part> {
     if (this.place !== "thought") return partsOf(this.held, false)
