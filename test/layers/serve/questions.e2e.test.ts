@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
@@ -248,7 +249,8 @@ overEachStore((store) => {
           await stream.until("Question")
           assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
           await stream.until("ToolCallStarted")
-          while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20))
+          // The shell makes the file before it writes to it.
+          while (!existsSync(file) || readFileSync(file, "utf8") === "") await setTimeout(20)
         })
         yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
           const stream = await send(server)
