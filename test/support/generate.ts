@@ -36,7 +36,7 @@ import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import type { TempStore } from "../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
-import { runsOf } from "./runs.ts"
+import { isUnitTier, runsOf } from "./runs.ts"
 
 /**
  * Generates ordinary and malformed conversations for the tests of the laws. A case is a script: the messages before the test,
@@ -710,12 +710,12 @@ export const changedSummaries = (change: (text: string) => Effect.Effect<string>
     }))
   ).pipe(Layer.provide(Summarizer.layerExtractive))
 
-/** Runs of a script in the unit tier: each plays a whole conversation. */
-const unitScripts = 6
+/** Runs of a script where there is no full count: each plays a whole conversation. */
+const quickScripts = isUnitTier ? 6 : 50
 
 /** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
 export const thousand = (seed: string, runs = 1_000) => ({
-  runs: runsOf(runs, unitScripts),
+  runs: runsOf(runs, quickScripts),
   seed,
   size: 24,
   maxShrinks: 400

@@ -1,20 +1,10 @@
 const mode = process.env["MODE"]
 
-/** Runs of a property in `npm run test:unit`, which has to be quick. */
-const unitRuns = 30
-
-/** The share of the runs of a property in `npm test` and `npm run test:e2e`. */
-const restShare = 1 / 20
-
 /**
- * The number of runs of a property: `full` in `npm run test:laws`, at most `inUnit` in the unit tier, and the first twentieth elsewhere,
- * but not fewer than in the unit tier. The cases of a tier are the same in every run. Also the size of an input, where a smaller one
- * shows the same.
+ * The number of runs of a property: `full` in `npm run test:laws`, and the first `quick` of them elsewhere. The cases of a tier are the
+ * same in every run. Also the size of an input, where a smaller one shows the same.
  */
-export const runsOf = (full: number, inUnit = unitRuns): number => {
-  if (mode === "laws") return full
-  return Math.min(full, mode === "unit" ? inUnit : Math.max(inUnit, Math.ceil(full * restShare)))
-}
+export const runsOf = (full: number, quick = 30): number => (mode === "laws" ? full : Math.min(full, quick))
 
 /** Every n-th of many similar steps, such as suspension points: all in the laws tier, few in the unit tier. */
 export const strideOf = (inUnit: number, elsewhere: number): number =>
