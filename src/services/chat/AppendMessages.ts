@@ -31,7 +31,7 @@ const resultShare = { ofWindow: 0.4, ofFree: 0.75 }
 const resultRoom = Effect.fnUntraced(function* (chat: ChatState) {
   const { maxRequestTokens } = (yield* requestContext(chat)).window
   const { scale = 1, tokens } = yield* requestSize(chat, false)
-  const free = maxRequestTokens - tokens * scale
+  const free = maxRequestTokens - tokens
   return Math.max(maxRequestTokens * resultShare.ofWindow, free * resultShare.ofFree) / scale
 })
 

@@ -307,7 +307,7 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
   const { window } = yield* requestContext(chat)
   const { scale, tokens } = yield* requestSize(chat, false)
   return {
-    tokens: Math.round(tokens * (scale ?? 1)),
+    tokens,
     limit: window.maxRequestTokens,
     threshold: Math.min(1, window.trigger / window.window),
     trigger: window.trigger,

@@ -114,7 +114,7 @@ const compressWith = Effect.fnUntraced(function* (
   turn?: BeforeRequest
 ) {
   const { cancel, forced = true } = options
-  const { scale: known, tokens: requestBefore } = yield* requestSize(chat, false)
+  const { estimated: estimatedBefore, scale: known, tokens: requestBefore } = yield* requestSize(chat, false)
   const scale = known ?? 1
   const trigger = triggerOf({ forced, mustFit: turn?.mustFit })
   const promptId = yield* promptIdOf(chat, trigger === "manual")
@@ -134,7 +134,7 @@ const compressWith = Effect.fnUntraced(function* (
   if (known !== undefined && conversation.view !== undefined) {
     chat.requests.scales.set(conversation.view, { model: window.model, scale: known })
   }
-  const sized = TokenCount.make(Math.round(strategy.countsByReport ? requestBefore * scale : requestBefore))
+  const sized = strategy.countsByReport ? requestBefore : TokenCount.make(estimatedBefore)
   const cancelled: Made = { outcome: Cancelled.make({ before: sized }), isPrepared: false }
   const counted = yield* compression(
     conversation.version,
@@ -295,7 +295,7 @@ const record = Effect.fnUntraced(function* (
   const isCompressed = event._tag === "Compressed"
   const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
     if (isCompressed && turn !== undefined)
-      chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
+      chat.unreported = inModelTokens(counted, (policy.overhead + viewTokens(conversation)) * scale, scale)
   })
   const committing = commitStep(isCompressed && isPrepared ? adopt(chat, event) : commit(chat, event))
   yield* Effect.uninterruptible(Effect.andThen(committing, note))
@@ -326,7 +326,7 @@ interface Counted {
   readonly isOwnPolicy: boolean
   /** A request follows, whose message the strategy counts, too. */
   readonly isBeforeRequest: boolean
-  /** Estimated tokens of the request before, without a message. */
+  /** The model's tokens of the request before, without a message. */
   readonly requestBefore: number
   /** The model's tokens for one estimated token, before. */
   readonly scale: number
@@ -334,7 +334,7 @@ interface Counted {
 
 /**
  * Converts an outcome to the model's tokens. If the conversation changed, they are the sizes of the requests, as `Chat.usage` counts them: for
- * strategies that use the provider's counts, and where no message follows.
+ * strategies that use the provider's counts, and where no message follows. `requestAfter` is in the model's tokens, too.
  */
 const inModelTokens = (
   { isBeforeRequest, isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
@@ -343,7 +343,7 @@ const inModelTokens = (
 ): Outcome => {
   if (isOwnPolicy) return outcome
   if (patchOf(outcome) !== undefined && (strategy.countsByReport || !isBeforeRequest)) {
-    return withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
+    return withCounts(outcome, requestBefore, requestAfter)
   }
   if (strategy.countsByReport) return outcome
   const { after, before } = tokensOf(outcome)

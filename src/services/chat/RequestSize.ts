@@ -156,8 +156,8 @@ const scaleIn = ({ requests }: ChatState, view: ViewChain, model: string): numbe
 }
 
 /**
- * Returns the size of the next request without its message: estimated tokens, and the model's tokens per estimated
- * token. The scale is undefined while no count of the model is known; with `ask`, the model is then asked for a count
+ * Returns the size of the next request without its message, in the model's tokens and in estimated ones, and the model's tokens for an
+ * estimated one. The scale is undefined while no count of the model is known; with `ask`, the model is then asked for a count
  * (see `WindowGuard.scaleOf`).
  */
 export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: boolean) {
@@ -171,7 +171,8 @@ export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: bo
   const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, reported)
   // A report that arrived meanwhile is newer.
   if (requests.scaled === before) requests.scaled = { view: conversation.view }
-  return { tokens: request.tokens, scale }
+  const estimated = request.tokens
+  return { estimated, scale, tokens: TokenCount.make(Math.round(estimated * (scale ?? 1))) }
 })
 
 /** Returns the count that the model will probably report for a request. `isNew`: it is not the last one measured. */

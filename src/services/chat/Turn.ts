@@ -106,15 +106,15 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   if (cut?.isNew === true) yield* emit({ _tag: "Notice", source: "model", message: cutPromptText(cut) })
   yield* afterTurn(chat, asked)
   if (citations.length > 0) yield* emit({ _tag: "Citation", text: citations.join("\n") })
-  const { scale = 1, tokens } = yield* requestSize(chat, false)
-  yield* prepareSnapshot(chat, asked, tokens * scale)
+  const { tokens } = yield* requestSize(chat, false)
+  yield* prepareSnapshot(chat, asked, tokens)
   yield* reportPreparation(chat, emit)
   yield* emit({
     _tag: "Finished",
     reason: finishReason,
     usage,
     answer: entry.id,
-    tokens: TokenCount.make(Math.round(tokens * scale)),
+    tokens,
     limit,
     ...(selected === undefined ? {} : { tools: selected })
   })
@@ -246,8 +246,7 @@ const closeCompression = Effect.fnUntraced(function* (chat: ChatState, emit: Emi
   chat.awaitsPostCompress = false
   const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
   if (!hooks.has("PostCompress")) return
-  const { scale = 1, tokens } = yield* requestSize(chat, false)
-  const before = TokenCount.make(Math.round(tokens * scale))
+  const { tokens: before } = yield* requestSize(chat, false)
   const outcome = isInterrupted ? Cancelled.make({ before }) : Noop.make({ reason: "below threshold", before })
   const event = postCompress("auto", outcome, yield* promptIdOf(chat, false))
   yield* isInterrupted ? hooks.fireAside(event) : hooks.fire(event)
