@@ -75,6 +75,18 @@ const isTypeOnly = (text: string, name: string): boolean =>
     ([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole)
   )
 
+/**
+ * Whether the first comment of a source, after its imports, says what the file is for: it stands alone, or it describes the
+ * one export or the export with the file's name.
+ */
+const hasHead = ({ file, text }: Source): boolean => {
+  const body = text.replace(/^(?:import\s[^"']*["'][^"'\n]+["'].*\n|\n)+/, "")
+  const head = /^\/\*\*(?![\s*]*One file:)(?:(?!\*\/)[^])*\*\/\n(?:\n|export \w+\*? (\w+))/.exec(body)
+  const names = new Set([...text.matchAll(/^export \w+\*? (\w+)/gm)].map(([, name]) => name))
+  const [, name = path.posix.basename(file, ".ts")] = head ?? []
+  return head !== null && (names.size === 1 || name.toLowerCase() === path.posix.basename(file, ".ts").toLowerCase())
+}
+
 /** Imports and names that a rule forbids, one line each. */
 const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
   const byFile = new Map(sources.map((source) => [source.file, source]))
@@ -198,6 +210,15 @@ describe("the rules", () => {
     })
   }
 
+  it("want a first comment that says what the file is for", () => {
+    const one = "/** Adds. */\nexport const add = 1\n"
+    const two = `${one}/** Takes away. */\nexport const take = 1\n`
+    const without = ["const a = 1\n", two, `const a = 1\n\n${one}`, `/** One file: both. */\n\n${one}`]
+    const withHead = [one, `import a from "a"\n\n${one}`, `/** Sums. */\n\n${two}`, two.replace("add", "sums")]
+    for (const text of without) assert.isFalse(hasHead({ file: "src/domain/a/Sums.ts", text }), text)
+    for (const text of withHead) assert.isTrue(hasHead({ file: "src/domain/a/Sums.ts", text }), text)
+  })
+
   it("forbid a layer to import another room's layer", () => {
     const found = violations([
       { file: "src/layers/a/A.ts", text: `import * as B from "../b/B.ts"` },
@@ -294,6 +315,11 @@ describe("the sources", () => {
       /\b(?:tool_use|tool_calls|function_call_output|item_reference|content_block|input_schema|encrypted_content|cache_control|cache_read_input_tokens|usageMetadata|promptTokenCount|stop_reason|max_completion_tokens)\b/
     const strangers = sources.filter(({ file, text }) => !homes.test(file) && fields.test(text)).map(({ file }) => file)
     assert.deepStrictEqual(strangers, [])
+  })
+
+  it("say in their first comment what they are for", () => {
+    const silent = sources.filter((source) => !hasHead(source)).map(({ file }) => file)
+    assert.deepStrictEqual(silent, [])
   })
 
   it("explain in their header why a long file is one file", () => {

@@ -99,7 +99,7 @@ const emojiDigits = () => {
 }
 
 const lines = (text) => text.match(/.{1,110}/gu) ?? []
-const written = (east, emoji, fitted) => `/** Written by scripts/fit-tokens/fit.mjs: do not edit. */
+const written = (east, emoji, fitted) => `/** Costs of tokens, written by scripts/fit-tokens/fit.mjs: do not edit. */
 
 /** Ideographs that are a token by themselves, from those that mostly go on with one to those that begin one; then Hangul. */
 export const east: ReadonlyArray<string> = [

@@ -31,6 +31,8 @@ import { askApproval, askQuestion, askShorten, yesNoInquiry } from "./Questions.
 import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
 import { chooseSession } from "./slash/SessionPicker.ts"
 
+/** Runs the sessions of one chat in the terminal, one after another: opens or resumes each, until the user leaves. */
+
 const answers = {
   yes: "trust it and everything below it",
   no: "ignore these; palimpsest trust changes the answer later",

@@ -3,6 +3,8 @@ import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { truncate } from "../output/Columns.ts"
 import { columnsOf, number, plain, share, type Style, tokensText } from "../output/Output.ts"
 
+/** The status line of the chat: its values, and how they are fitted into one line. */
+
 /** The values of the status line. */
 export interface Status {
   readonly model: string

@@ -19,6 +19,8 @@ import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
 
+/** The `agents` command: lists and shows the agents, and runs one of them. */
+
 const readTask = Effect.gen(function* () {
   const { stdin } = yield* Stdio.Stdio
   const text = yield* Stream.mkString(Stream.decodeText(stdin)).pipe(

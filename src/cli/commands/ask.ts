@@ -28,6 +28,8 @@ import {
   sourcesSentence
 } from "../output/TurnText.ts"
 
+/** The `ask` command: sends one prompt to the agent, and prints the answer as text, events or one JSON document. */
+
 /** An answered tool call. */
 const ToolCallRow = Schema.Struct({
   name: Schema.String,

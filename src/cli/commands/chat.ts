@@ -5,6 +5,8 @@ import * as AgentFlags from "../flags/AgentFlags.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 
+/** The `chat` command: its flags. What starts the chat is passed in. */
+
 /** The parsed flags of a chat. */
 export type Options = ChatFlags.ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 

@@ -7,6 +7,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `config import` command: takes over the settings, memory, agents and skills of Gemini CLI. */
+
 const kind = Schema.Literals(["setting", "memory", "agent", "skill", "file"])
 
 /** The report as JSON. */

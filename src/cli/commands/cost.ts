@@ -17,6 +17,8 @@ import * as Output from "../output/Output.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 
+/** The `cost` command: shows what sessions cost, and where prompt caches broke. */
+
 /** Returns the files that a session read more than once, and its rated compressions. */
 const insideOf = Effect.fnUntraced(function* (
   loaded: Loaded,

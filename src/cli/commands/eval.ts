@@ -14,6 +14,8 @@ import { describeEvaluation, describePlanted } from "../output/EvaluationTable.t
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `eval` command: measures what compressions of recorded conversations leave to the agent. */
+
 /** Default size of a snapshot with planted facts, in tokens. */
 const defaultPlantedBudget = 4_000
 

@@ -18,6 +18,8 @@ import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
 import { checkPlace, redactedCopy, withNotice, writeExport, writeText } from "../output/WrittenExport.ts"
 
+/** The `export` command: writes a session or a conversation to a file, in any format. */
+
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
   const fs = yield* FileSystem.FileSystem

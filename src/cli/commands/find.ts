@@ -17,6 +17,8 @@ import { orNull, Time } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { ago } from "../output/TimeText.ts"
 
+/** The `find` command: lists and searches the sessions of every agent on this machine. */
+
 const Hit = Schema.Struct({
   /** The file, which may be one of a subagent. */
   path: Schema.String,

@@ -16,6 +16,8 @@ import * as Output from "../output/Output.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
 import type { ServedPage } from "../page/ServedPage.ts"
 
+/** The `gateway` command: reads its options, starts the gateway, and says where it listens. */
+
 /** Options of the gateway that the command starts. */
 export interface GatewayCommandOptions extends GatewaySetup {
   readonly host: string

@@ -16,6 +16,8 @@ import { comparisonSection, inspectFacts, inspectSections } from "../output/Insp
 import * as Output from "../output/Output.ts"
 import { reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
 
+/** The `inspect` command: shows where the tokens of a conversation go, as text, JSON or a page. */
+
 /** The report as text. `sizes` are the view's tokens after each message. */
 export const describe = (
   report: Report,

@@ -30,6 +30,8 @@ import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import type { InstallHost } from "./install.ts"
 
+/** The `mcp` command: serves the sessions of agents to MCP clients, on standard streams or over HTTP. */
+
 const protocols = [
   McpProtocol.v2026_07_28,
   McpProtocol.v2025_11_25,

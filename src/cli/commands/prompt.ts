@@ -8,6 +8,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `prompt` command: shows what an agent would send from this folder before the first message. */
+
 /** The output of `--json`. */
 const Shown = Schema.Struct({
   prompt: Schema.String,

@@ -16,6 +16,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `recall` command: prints what left the window of a conversation in a file. */
+
 const unknown = (file: string, handle: string): ExitError =>
   badInput(`${file} has no handle ${handle}; "palimpsest inspect ${file}" lists the handles`)
 

@@ -24,6 +24,8 @@ import { describe } from "../output/ReplaySections.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderReplayPage } from "../page/ReplayPage.ts"
 
+/** The `replay` command: plays a recorded conversation again in a window of another size, by one strategy or several. */
+
 const flags = {
   ...Input.conversation,
   window: Input.size("window").pipe(Flag.withDescription("Context window in tokens")),

@@ -13,6 +13,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `secrets` command: shows where secrets and personal data stand in sessions, without their values. */
+
 /** The output of `--json`. It holds no value of a secret. */
 export const Secrets = Schema.Struct({
   /** Sessions that were searched. */

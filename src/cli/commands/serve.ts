@@ -25,6 +25,8 @@ import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
 import * as ServePage from "../page/ServePage.ts"
 
+/** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
+
 /** Options of the server that the command starts. */
 export interface ServeOptions {
   readonly host: string

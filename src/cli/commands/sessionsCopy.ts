@@ -9,6 +9,8 @@ import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
 
+/** The `sessions copy` command: copies saved sessions to another store. */
+
 /** Resolves the named sessions without duplicates. */
 export const resolveAll = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const all = yield* orExit(SessionStore.use((store) => store.summaries))

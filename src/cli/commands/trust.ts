@@ -8,6 +8,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
+/** The `trust` command: marks a folder as trusted or untrusted, and lists the answers. */
+
 /** The output of `--list --json`. */
 const List = Schema.Struct({ folders: Schema.Array(TrustEntry) })
 
@@ -49,7 +51,7 @@ const list = Effect.fnUntraced(function* (json: boolean) {
 const offerLines = (offers: ReadonlyArray<Offer>): string =>
   offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
 
-/** The command `palimpsest trust`: marks a folder as trusted or untrusted. */
+/** The command `palimpsest trust`. */
 export const trust = Command.make(
   "trust",
   {

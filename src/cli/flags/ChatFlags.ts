@@ -6,6 +6,8 @@ import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
 import * as StrategyFlag from "./StrategyFlag.ts"
 
+/** Flags that choose a session and how it is compressed, and the session options that they make. */
+
 /** The flags of every command that talks to a model. */
 export const flags = {
   model: Input.optional(

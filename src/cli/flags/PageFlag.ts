@@ -6,6 +6,8 @@ import * as WrittenExport from "../output/WrittenExport.ts"
 import * as Input from "./SharedFlags.ts"
 
 /** The flag `--html`, and writing the page that it names. */
+
+/** The flag `--html`. */
 export const flag = Input.optional(
   Flag.String("html").pipe(Flag.withMetavar("file")),
   "Write a self-contained page with charts instead of text"

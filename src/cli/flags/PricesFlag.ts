@@ -5,6 +5,8 @@ import { badInput } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./SharedFlags.ts"
 
+/** The flag `--prices`, and reading the table that it names. */
+
 /** The flag `--prices`. */
 export const flag = Input.optional(
   Flag.String("prices").pipe(Flag.withMetavar("file")),

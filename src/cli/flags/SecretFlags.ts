@@ -6,7 +6,9 @@ import { Environment } from "../../services/platform/Environment.ts"
 import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
 import * as Input from "./SharedFlags.ts"
 
-/** The flag that chooses what counts as a secret. */
+/** The flag `--only`, which chooses what counts as a secret, and the searches that commands make of it. */
+
+/** The flag `--only`. */
 export const only = Input.optional(
   Flag.Literals("only", ["secrets", "personal"]),
   "Only keys, tokens and passwords, or only personal data (default: both)"

@@ -7,7 +7,9 @@ import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as Output from "../output/Output.ts"
 import * as ConversationInput from "./ConversationInput.ts"
 
-/** What a command that works on sessions is given: one of them, or a conversation that is none. */
+/** Finds what a command that works on sessions is given: one of them, or a conversation that is none. */
+
+/** A session, or a conversation that is none. */
 export type Chosen =
   | { readonly _tag: "Session"; readonly session: FoundSession }
   /** From standard input, or a history for the Gemini API. `name` is what messages call it. */

@@ -8,6 +8,8 @@ import { tellUnsearched } from "../output/RedactionNotices.ts"
 import * as SecretFlags from "./SecretFlags.ts"
 import * as Input from "./SharedFlags.ts"
 
+/** The flags `--share`, `--redact` and `--redact-texts`, and the redaction that they ask for. */
+
 /** The flags for output that others will see. */
 export const flags = {
   share: Input.flag("share", "Prepare the output for sharing: implies --redact, unless --no-redact is given"),

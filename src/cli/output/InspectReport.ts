@@ -6,6 +6,8 @@ import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 
+/** The document of `inspect --json`, and the names of the kinds of parts. */
+
 /** The output of `inspect --json`. */
 export const Report = Schema.Struct({
   file: Schema.String,

@@ -8,6 +8,8 @@ import * as Output from "./Output.ts"
 import { noticeLine } from "./RuntimeText.ts"
 import { detailLines } from "./ToolCallText.ts"
 
+/** Shows memory files to the user: as a list with their tokens, or with their texts. */
+
 /** Escapes control characters and keeps line breaks. */
 export const printableLines = (text: string): string => detailLines(text).join("\n")
 

@@ -1,5 +1,7 @@
 import { DateTime } from "effect"
 
+/** Formats times for the user: how long ago they were, or as ISO 8601. */
+
 const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour

@@ -4,6 +4,8 @@ import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { AgentHost } from "../../services/runtime/AgentHost.ts"
 import type { Tool } from "../../services/tools/Tool.ts"
 
+/** The rows in which the chat lists the tools and agents of its model. */
+
 /** Whether a tool asks before it runs, as far as this is known before a call. */
 const approvalText = (mode: ApprovalMode, { kind }: Tool): string => {
   if (kind === "read" || mode === "all" || (mode === "edits" && kind === "edit")) return ""

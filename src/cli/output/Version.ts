@@ -1,3 +1,5 @@
+/** The version of this program, which the build puts in. */
+
 /** Defined by scripts/build.mjs. */
 declare const PALIMPSEST_VERSION: string | undefined
 /** The version of this program. */

@@ -1,6 +1,8 @@
 import { markup } from "./Markup.ts"
 import { servedPage } from "./ServedPage.ts"
 
+/** The page of the gateway, which shows the totals of its metrics. */
+
 /** The script of the gateway's page: it reads the metrics and shows their totals. */
 const gatewayScript = `
 "use strict";

@@ -1,6 +1,8 @@
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { type Html, markup } from "./Markup.ts"
 
+/** Bars and colours of the kinds of parts on a page. */
+
 /** The order of kinds in bars and legends: messages first, then tools, then the rest. */
 export const kindOrder: ReadonlyArray<PartKind> = PartKind.literals
 

@@ -19,6 +19,8 @@ import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
 import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
+/** The page of `inspect`: figures and charts of a conversation, and the list of its messages. */
+
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
   /** The report that `inspect --json` prints. */

@@ -2,6 +2,8 @@ import { markup } from "./Markup.ts"
 import { servedPage } from "./ServedPage.ts"
 import { serveScript } from "./ServeScript.ts"
 
+/** The page of the server, which shows its sessions: the markup without its script. */
+
 const body = markup`<a class="skip" href="#main">To the sessions</a>
 <header>
 <button id="scheme" class="scheme" type="button">Light / dark</button>

@@ -6,10 +6,10 @@ import type { Usage } from "../tokens/Tokens.ts"
 import { maxAnswerParts, outputLimit } from "../wire/AnswerReader.ts"
 import type { AnswerFault } from "./ChatEvent.ts"
 
+/** Builds one answer from the pieces of a stream, and validates it as Gemini CLI does. */
+
 /** The Gemini API's word for a missing finish reason: an answer that calls a tool may lack one. */
 export const unspecifiedReason = "FINISH_REASON_UNSPECIFIED"
-
-/** Builds one answer from the pieces of a stream, and validates it as Gemini CLI does. */
 
 /** The fields of a `ModelChunk` that are used here. */
 interface Piece {

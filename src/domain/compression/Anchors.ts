@@ -4,10 +4,9 @@ import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { eachWord } from "./AnchorWords.ts"
 import { isWindowsPath } from "./WindowsPaths.ts"
 
-/**
- * Anchors are facts that a snapshot must not lose because nothing can reconstruct them: paths, addresses, names, ids and
- * numbers. They are found by shape and ranked by who used them and when.
- */
+/** Finds anchors by their shape: facts that a snapshot must not lose because nothing can reconstruct them. */
+
+/** The kind of an anchor: a path, an address, a name, an id or a number. */
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
 
 const extension =

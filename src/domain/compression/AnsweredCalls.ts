@@ -1,6 +1,8 @@
 import type { Part } from "../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
 
+/** Finds the tool calls of entries together with their responses. */
+
 /** A call and its response. */
 export interface AnsweredCall {
   readonly call: Part

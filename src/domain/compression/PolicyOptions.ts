@@ -2,6 +2,8 @@ import { Schema } from "effect"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
+/** The options that all compression strategies share, with the models that write summaries. */
+
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 
 /** The name of a model; or several, each of which is tried when those before it failed. */

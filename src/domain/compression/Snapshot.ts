@@ -5,6 +5,8 @@ import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { shortForm, wordsTag, writtenOut } from "./SnapshotShorthand.ts"
 
+/** The text that replaces what left the window, `<state_snapshot>`: reads, writes, merges and protects it. */
+
 /**
  * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older
  * snapshots with five sections can be read too.

@@ -1,4 +1,6 @@
-/** SHA-256 of bytes that come in pieces, computed at once: by the platform's own code where there is some, as in Node, else by this one. */
+/** SHA-256 of bytes that come in pieces, computed at once, by the platform's own code where there is some. */
+
+/** A SHA-256 that takes the bytes in pieces. */
 export interface Digest {
   /** Takes the next bytes. */
   readonly update: (bytes: Uint8Array) => unknown

@@ -1,5 +1,7 @@
 import type { Content, Part } from "./Content.ts"
 
+/** Contents as the Gemini API takes them, without the keys under which `effect/ai` carries its own data. */
+
 /** The key under which contents carry the `effect/ai` options of messages and parts. */
 export const optionsKey = "providerMetadata"
 /** The key under which contents carry everything else that `effect/ai` needs to restore its message. */

@@ -1,5 +1,7 @@
 import { type Content, type FunctionCall, isCall, isResponse, type Part } from "../content/Content.ts"
 
+/** Pairs tool calls with their responses. */
+
 /** The place of a part: index of the message, index of the part. */
 export interface PartPlace {
   readonly item: number

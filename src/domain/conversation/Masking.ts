@@ -5,7 +5,9 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 import { resultText } from "./ToolOutputBound.ts"
 
-/** Limits of masking, in the model's tokens. Masking shows only the ends of old tool results, so that newer ones have room. */
+/** Finds old tool results of which only the ends are shown, so that newer ones have room. */
+
+/** Limits of masking, in the model's tokens. */
 export interface MaskLimits {
   /** The newest results with this many tokens stay unchanged. */
   readonly protect: number

@@ -1,6 +1,8 @@
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 
+/** The text by which a message of `effect/ai` is named, and how many messages two prompts share. */
+
 /**
  * Returns the text from which the name of a message is made. Messages with the same text have the same bytes under each of
  * their handles, in this process and in later ones: values are written as `JSON.stringify` writes them.

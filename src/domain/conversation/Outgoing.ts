@@ -6,6 +6,8 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
 
+/** Makes the contents of each request of a chat from its view, reusing those of the request before. */
+
 /** The size of a request. */
 export interface OutgoingSize {
   /** The parts of the contents, the same objects every time. */

@@ -8,6 +8,8 @@ import { oneRecall } from "./OneRecall.ts"
 import { entryText } from "./RecordedNames.ts"
 import { comparable, relativeTo, SearchableText } from "./WholeWords.ts"
 
+/** The measure of edits: whether the text that an edit replaced can still be found after a compaction. */
+
 /** An edit of the agent whose text to be replaced stood before the compaction, and in no message since. */
 export interface NeededEdit {
   readonly path: string

@@ -7,6 +7,8 @@ import { oneRecall } from "./OneRecall.ts"
 import { declaredNames, eachName, namesBelow, programsOf, referringTexts } from "./RecordedNames.ts"
 import { relativeTo } from "./WholeWords.ts"
 
+/** The measure of actions and facts: whether a context has what the agent needed from before a compaction. */
+
 /** A name that a measure searches, with its kind. */
 type NeededName = readonly [name: string, kind: AnchorKind]
 

@@ -4,7 +4,7 @@ import { eachItem } from "../text/SlicedWork.ts"
 import type { Measure } from "./Measure.ts"
 import { relativeTo } from "./WholeWords.ts"
 
-/** Whether the messages of the user are still there. */
+/** The measure of the user's messages: whether a context still has them. */
 
 /** Characters of each end that a clipped message has to show. */
 const endChars = 24

@@ -1,3 +1,5 @@
+/** Random numbers that a seed reproduces, for synthetic conversations and tests. */
+
 /** A source of numbers from 0 (included) to 1 (excluded). */
 export type Random = () => number
 

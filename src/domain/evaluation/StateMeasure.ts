@@ -5,6 +5,8 @@ import { entryText } from "./RecordedNames.ts"
 import { StateAnswers, type Verdict } from "./StateAnswers.ts"
 import { type StateQuestion, WorkState } from "./StateQuestions.ts"
 
+/** The measure of state: what a context says about the state that the conversation reached. */
+
 /**
  * What one answer adds to the figures. A false answer counts twice: it is no right one, and takes the trust from one that is. A
  * decoy that is stated takes it from one, too.
@@ -24,8 +26,8 @@ const figuresOf = ({ kind }: StateQuestion, verdict: Verdict): Figures => {
 }
 
 /**
- * Measures what a context says about the state that the conversation reached. A question whose evidence is in a kept message
- * counts as right. `--json` also has the right answers of each kind, as `state: KIND`.
+ * The measure of state. A question whose evidence is in a kept message counts as right. `--json` also has the right answers of
+ * each kind, as `state: KIND`.
  */
 export const stateOfWork: Measure = {
   figures: [

@@ -5,7 +5,9 @@ import { retryFrom } from "../conversation/FailureMemory.ts"
 import { modelLimits, reserveFor, tokenLimit } from "../model/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
-/** When the gateway compresses a conversation, and how much it keeps. */
+/** Decides when the gateway compresses a conversation, and how much it keeps. */
+
+/** The windows of models, and the share of them at which a conversation is compressed. */
 export interface GatewayWindows {
   /** The window of every model, in tokens. Default: the one in the table of models. */
   readonly window?: number | undefined

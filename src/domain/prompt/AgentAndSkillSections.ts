@@ -1,7 +1,7 @@
 import { shortLine } from "../text/OneLine.ts"
 import { type Offer, type PromptInputs, has, lines } from "./PromptInputs.ts"
 
-/** Agents and skills that the model can request by name. */
+/** Sections of the system prompt that list the agents and skills which the model can request by name. */
 
 /** Longest description in characters; the full text is in the tool declaration. */
 const maxDescriptionChars = 200

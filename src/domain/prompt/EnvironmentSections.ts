@@ -1,6 +1,6 @@
 import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 
-/** Sections about the environment: hooks, approval of all calls, a sandbox, a repository. */
+/** Sections of the system prompt about the environment: hooks, approval of all calls, a sandbox, a repository. */
 
 /** What hook context is and how far to trust it. */
 export const hookContext = ({ interactive }: PromptInputs): string =>

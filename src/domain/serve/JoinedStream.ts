@@ -1,5 +1,7 @@
 import { isBeforeEvents } from "./EventBuffer.ts"
 
+/** Makes one stream of events of those from several servers, in which a client gets each event once. */
+
 /** The id and type of an event in a stream. */
 interface Numbered {
   readonly id?: string

@@ -12,6 +12,8 @@ import type { Handle } from "../content/Handle.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 import type { SessionEvent } from "./Session.ts"
 
+/** Makes the session events of compressions, successful and failed. */
+
 /** What a session records of a compression, besides its outcome. */
 export interface CompressionRecord {
   readonly at: number

@@ -1,6 +1,8 @@
 import { JsonSchema, Predicate, Schema } from "effect"
 import { defaults, SettingsFile } from "./Settings.ts"
 
+/** Makes a JSON Schema document of the settings, for editors. */
+
 /** Adds the default to each property of a JSON schema that has one. */
 const withDefaultValues = (schema: unknown, defaultValue: unknown): unknown => {
   if (!Predicate.isObject(schema) || defaultValue === undefined) return schema

@@ -2,6 +2,8 @@ import { Predicate } from "effect"
 import { redact } from "../text/Redaction.ts"
 import type { SettingsPath } from "./SettingsKey.ts"
 
+/** Hides secrets in settings values that are shown. */
+
 /** Replaces the hidden part of a text. */
 const hiddenPart = "•••"
 

@@ -1,3 +1,5 @@
+/** What a search for secrets finds: a place in a text, and the kind of the secret there. */
+
 /** The kind of a secret; shown in its place. */
 export type Kind = string
 

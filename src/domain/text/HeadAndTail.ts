@@ -1,3 +1,5 @@
+/** A buffer of bounded size for the output of a process, which keeps its beginning and its end. */
+
 /** The kept part of an output. `tail` is empty when nothing was dropped. */
 export interface KeptOutput {
   readonly head: Uint8Array

@@ -1,3 +1,5 @@
+/** Removes what a text holds beside its visible words: zero-width characters and HTML comments. */
+
 /** Maximum nesting of comments; real text does not nest them deeper. */
 const maxCommentDepth = 8
 

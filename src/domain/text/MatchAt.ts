@@ -1,3 +1,5 @@
+/** Matches sticky regular expressions at an offset of a text. */
+
 /** Returns the end of a match of a sticky expression that begins at an offset; undefined when there is none. */
 export const endOf = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at

@@ -1,3 +1,5 @@
+/** Formats numbers for the user: counts with nouns, dollars, shares, sizes and tokens. */
+
 /** Formats a number with thousands separators: `1,048,576`. */
 export const number = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",")
 

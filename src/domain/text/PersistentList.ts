@@ -1,5 +1,7 @@
+/** A persistent list that grows at its end, with its length and tokens in constant time. */
+
 /**
- * A persistent list that grows at its end. Appending creates one node and shares all earlier ones, and every earlier version stays
+ * A value, and the list before it. Appending creates one node and shares all earlier ones, and every earlier version stays
  * unchanged. `length` and `tokens` are sums up to and including the node, so reading totals costs nothing.
  */
 export interface Node<A> {

@@ -1,4 +1,4 @@
-/** Written by scripts/fit-tokens/fit.mjs: do not edit. */
+/** Costs of tokens, written by scripts/fit-tokens/fit.mjs: do not edit. */
 
 /** Ideographs that are a token by themselves, from those that mostly go on with one to those that begin one; then Hangul. */
 export const east: ReadonlyArray<string> = [

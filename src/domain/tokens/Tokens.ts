@@ -5,6 +5,8 @@ import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { costBits, machine } from "./TokenMachine.ts"
 
+/** Counts of tokens: a provider's usage, and the estimates of texts and parts. */
+
 /** A number of tokens. */
 export const TokenCount = Schema.Natural.pipe(Schema.brand("TokenCount"))
 export type TokenCount = typeof TokenCount.Type

@@ -1,3 +1,5 @@
+/** Removes escapes that models add to texts by mistake. */
+
 const charactersByEscape: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" }
 
 /**

@@ -1,11 +1,11 @@
 import { fetchers, gitGlobals, runners, shellWords, type Usage, usages, type Word } from "./ShellPrograms.ts"
 
-/** One file: whether a command is covered by a grant is decided here alone, so that a review of it reads one file. */
-
 /**
  * Analyzes what a shell command line does, as far as that can be determined without running it, and what a grant for it covers. The
  * command runs in bash, or in sh where there is no bash. The analysis gives up on everything that the two might read differently, and
  * on everything it does not understand completely. Such a line asks every time.
+ *
+ * One file: whether a command is covered by a grant is decided here alone, so that a review of it reads one file.
  */
 
 /** A node of a bash syntax tree. Positions are string offsets. */

@@ -1,5 +1,3 @@
-/** One file: a single table of programs and the options that only read, checked against docs/approval.md. */
-
 /**
  * Lists what common programs may be called with under a grant of their name: the harmless options of each, never the dangerous ones.
  * The grant does not cover anything else, including abbreviations of long options.
@@ -8,6 +6,8 @@
  * (git-status(1) and the others); ripgrep 14; fd 10; jq 1.7; tree 2.1; file 5.45; procps 4; npm 11; pnpm 10; yarn 4; bun 1.2;
  * cargo 1.83; go 1.23; pytest 8; docker 27. Programs that run, write or connect by an operand or by any of many options (tar, zip,
  * rsync, curl, vim, less, man, cp, tee, dd, make, node, python, …) are left out on purpose: a grant covers only their exact words.
+ *
+ * One file: a single table of programs and the options that only read, checked against docs/approval.md.
  */
 
 /** A word of a command, with its quotes removed. */

@@ -4,6 +4,8 @@ import { type Piece, samePieces } from "./ExactParts.ts"
 import { recordLine } from "./RecordLine.ts"
 import { keysMark, type Marks, type Native, usageMark } from "./RecordMarks.ts"
 
+/** Writes a message as a line of another agent's format, with the exact parts where that would lose something. */
+
 /** What a line of a message stands for, besides its record. */
 export interface LineContent {
   readonly pieces: ReadonlyArray<Piece>

@@ -1,6 +1,8 @@
 import type { Json } from "../text/JsonObject.ts"
 import { isTime } from "../text/Time.ts"
 
+/** Reads single fields of records whose form is not known: texts, times, counts and kinds. */
+
 /** Returns the text under a key; undefined when there is none or the value is not a text. */
 export const textAt = (record: Json, key: string): string | undefined => {
   const value = record[key]

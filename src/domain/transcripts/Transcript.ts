@@ -4,6 +4,8 @@ import { isJson, type Json } from "../text/JsonObject.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
 
+/** The conversation of another agent, as steps, and what readers and writers of a format are. */
+
 /** A format in which a conversation can be read and written. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
 export type FormatName = typeof FormatName.Type

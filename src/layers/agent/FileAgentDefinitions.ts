@@ -12,6 +12,8 @@ import {
 } from "../../services/agent/AgentDefinitions.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
+/** Reads agent definitions from folders of the user and of the workspace. */
+
 /** A folder that may hold definitions, one `.md` file each. */
 interface AgentFolder {
   readonly folder: string

@@ -10,6 +10,8 @@ import * as FileTrust from "../workspace/FileTrust.ts"
 import * as LiveStores from "./LiveStores.ts"
 import { sessionFiles } from "./LiveTranscripts.ts"
 
+/** The layer of what the user keeps: sessions, settings, trusted folders and variables. */
+
 /** The folders that the user trusts. */
 const trust = Layer.unwrap(
   Effect.gen(function* () {
@@ -33,7 +35,7 @@ const settings = Layer.unwrap(
 /** Variables of `.env` files, which the environment overrides. */
 const variables = Layer.unwrap(Effect.map(homeFolder, (home) => EnvFiles.layer({ home })))
 
-/** What the user keeps: sessions, settings, trusted folders and variables. Commands that only manage these load nothing else. */
+/** What commands need that only manage these; they load nothing else. */
 export const layer = Layer.provideMerge(
   Layer.mergeAll(sessionFiles, Layer.provideMerge(LiveStores.layer, Layer.merge(settings, FileTempStore.folders))),
   Layer.provideMerge(variables, trust)

@@ -27,6 +27,8 @@ import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import { storeAddress } from "./LiveStores.ts"
 
+/** Assembles the gateway: as a server of its own, and as routes within `serve`. */
+
 /** Options of a gateway. */
 interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {
   /** The budgets of keys. Absent: no limit. */

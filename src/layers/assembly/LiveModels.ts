@@ -6,6 +6,8 @@ import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as OllamaModels from "../../services/model/OllamaModels.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
+/** The layer of all models, which loads each provider at its first request. */
+
 const layers: Readonly<
   Record<Exclude<ModelRoute["provider"], "google">, Effect.Effect<Layer.Layer<Model, Config.ConfigError>>>
 > = {

@@ -10,6 +10,8 @@ import * as LiveModels from "./LiveModels.ts"
 import { nodeServices } from "./LiveNode.ts"
 import * as LiveTools from "./LiveTools.ts"
 
+/** The layer of what `Runtime` needs of this machine, for programs that assemble an agent. */
+
 /** Options of the machine on which an agent is assembled. */
 export interface LiveRuntimeOptions<E, R> {
   /** The folder that the agent works in, absolute. Absent: the working directory of the process. */

@@ -27,6 +27,8 @@ import * as SqlSessionStore from "../session/SqlSessionStore.ts"
 import * as LiveGateway from "./LiveGateway.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
 
+/** Assembles the server: its stores, a runtime for each tenant, the cluster and the gateway. */
+
 /** Where a server keeps its sessions, and the role of this process. */
 export type ServeStore =
   /** Files in the folders of the tenants. */

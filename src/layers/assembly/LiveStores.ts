@@ -15,6 +15,8 @@ import * as FileSessionStore from "../session/FileSessionStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 import { withSessionErrors } from "../session/SessionStoreErrors.ts"
 
+/** Opens the session store that the environment or the settings name, with its driver. */
+
 type Store = SessionStore["Service"]
 
 const openError = (message: string) => sessionUnavailable("open the store", message)

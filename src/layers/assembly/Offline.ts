@@ -11,6 +11,8 @@ import * as MemoryCalibrations from "../testing/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 
+/** Assembles the runtime for tests, in memory and deterministic. */
+
 const runtime = Chats.layer.pipe(
   Layer.provideMerge(Compression.layer),
   Layer.provideMerge(

@@ -13,6 +13,8 @@ import type { Metered } from "./AnswerMeter.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import type { ProxiedRequest } from "./ProxiedRequest.ts"
 
+/** Accounts for each answer that the gateway passes on: the tenant's budget, the metrics, the calibration. */
+
 /** What one request to a provider used. */
 export interface Used extends Metered {
   readonly model: string

@@ -3,6 +3,8 @@ import { hash } from "node:crypto"
 import { pid } from "node:process"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 
+/** Provides `GatewayStore` from the files of a folder. */
+
 const ending = ".json"
 
 /** Makes names of temporary files distinct within this process. */

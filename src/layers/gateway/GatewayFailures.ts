@@ -3,6 +3,8 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
 
+/** Reports failures of the gateway in the log, each message once. */
+
 const maxMessages = 1_000
 
 const reported = new BoundedMap<string, true>(maxMessages)
@@ -10,7 +12,7 @@ const reported = new BoundedMap<string, true>(maxMessages)
 /** What follows from a failure before a request is sent. */
 export const unchangedRequest = "the request goes out unchanged"
 
-/** Reports a failure of the gateway, each message once. `consequence` says what follows from it. */
+/** Reports a failure. `consequence` says what follows from it. */
 export const reportFailure = (cause: Cause.Cause<unknown>, consequence: string) =>
   Effect.suspend(() => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.void

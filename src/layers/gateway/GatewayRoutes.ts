@@ -9,6 +9,8 @@ import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import type { Upstream } from "./Upstream.ts"
 
+/** Serves the gateway as routes of another HTTP server. */
+
 /** The path before those of the providers. */
 const prefix = "/gateway"
 

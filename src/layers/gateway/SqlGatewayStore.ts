@@ -3,6 +3,8 @@ import { Migrator, SqlClient } from "effect/sql"
 import { hash } from "node:crypto"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 
+/** Provides `GatewayStore` from a table of a SQL database. */
+
 const dayMillis = 86_400_000
 
 /** A database that does not answer must not hold requests up. */

@@ -8,6 +8,8 @@ import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
+/** Remembers which hooks each folder brought, so that the user is told of new and changed ones. */
+
 /** Known hooks by folder. Stored as hashes: commands and their variables may be private. */
 const Stored = fromJson(Schema.Record(Schema.String, Schema.Array(Schema.String)))
 const decode = Schema.decodeEffect(Stored)

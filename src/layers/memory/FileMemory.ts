@@ -6,6 +6,8 @@ import * as MemoryContext from "./MemoryContext.ts"
 import { lockFile, planFact, replanFact, writeFact } from "./MemoryFacts.ts"
 import { emptyState, loadAll, loadTouched, type MemoryState } from "./MemoryLoading.ts"
 
+/** Provides `Memory` from files, which it reads once and caches. */
+
 /**
  * Memory in files. Nothing is read before it is needed.
  *

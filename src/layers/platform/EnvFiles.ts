@@ -20,6 +20,8 @@ import { EnvFiles, type EnvNotice } from "../../services/platform/EnvFiles.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { Trust, withParents } from "../../services/workspace/Trust.ts"
 
+/** Finds and reads the `.env` file of a trusted folder or of the user. */
+
 /** The largest `.env` file that is read. */
 const maxFileBytes = ByteSize.kibibytes(64)
 

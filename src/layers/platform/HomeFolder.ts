@@ -3,6 +3,8 @@ import { homedir } from "node:os"
 import path from "node:path"
 import { env, platform } from "node:process"
 
+/** Where the folders of this program and of the user are on this machine. */
+
 const text = (name: string) => Config.option(Config.NonEmptyString(name))
 
 const places = Config.all({ own: text("PALIMPSEST_HOME"), xdg: text("XDG_DATA_HOME"), appData: text("APPDATA") })

@@ -4,6 +4,8 @@ import { argv, env, execPath } from "node:process"
 import type { PluginAgent } from "../../domain/settings/AgentFiles.ts"
 import { homeFolder, userHome } from "./HomeFolder.ts"
 
+/** What `install` uses of this machine: its folders, how this process was started, and the plugins. */
+
 const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
 
 /** Reads the plugin for an agent. */
@@ -13,7 +15,7 @@ const pluginText = (agent: PluginAgent) =>
     Effect.orDie
   )
 
-/** What `install` uses of this machine: its folders, how this process was started, and the plugins. */
+/** This machine, as `install` sees it. */
 export const host = {
   home: userHome,
   data: homeFolder,

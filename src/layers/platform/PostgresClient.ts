@@ -1,5 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
 
+/** The SQL client for PostgreSQL, whose driver is an optional package. */
+
 /** The driver of PostgreSQL is not installed. */
 class PostgresMissing extends Schema.TaggedError<PostgresMissing>()("PostgresMissing", {
   message: Schema.String,

@@ -3,6 +3,8 @@ import { env } from "node:process"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import { Environment } from "../../services/platform/Environment.ts"
 
+/** Provides `Environment` from the variables of this process and of `.env` files. */
+
 const variables = Effect.sync(() => {
   const all: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) if (value !== undefined) all[name] = value

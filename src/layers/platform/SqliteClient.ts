@@ -10,6 +10,8 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { makeFoldersSync } from "./MakeFolders.ts"
 import { sqlite } from "./NodeSqlite.ts"
 
+/** The SQL client for Node's own SQLite. */
+
 /** A database of SQLite could not be opened. */
 export class SqliteUnavailable extends Schema.TaggedError<SqliteUnavailable>()("SqliteUnavailable", {
   filename: Schema.String,

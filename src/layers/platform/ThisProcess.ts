@@ -7,6 +7,8 @@ import { machineOf, type ProcessOwner } from "../../domain/platform/ProcessOwner
 import { Processes } from "../../services/platform/ProcessIdentity.ts"
 import { hashSync } from "../../services/session/Sha256.ts"
 
+/** Provides `Processes` on this machine: tells whether the process that owns a file still runs. */
+
 /** Returns a few letters and digits that identify a text; `0` when there is none. */
 const shortHash = (text: string | undefined): string => (text === undefined ? "0" : hashSync(text.trim()).slice(0, 10))
 

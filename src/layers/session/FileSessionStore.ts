@@ -52,6 +52,8 @@ import { lockNewId, lockSession, sessionHolder, sweepAbandoned } from "./Session
 import { readEvents, readLog } from "./SessionLogReader.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
 
+/** Keeps sessions as files of a folder: their logs, titles, locks and blobs. */
+
 // Summarises sessions for a list: from the catalogue when it is current, else from the first bytes of the log.
 
 /** Maximum bytes of a log that a list reads. For most logs the first few are enough. */

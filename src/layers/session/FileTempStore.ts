@@ -16,6 +16,8 @@ import {
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { discard, syncFolder } from "./SessionFolder.ts"
 
+/** Keeps blobs as files, named by their hash. */
+
 const isHash = Schema.is(Hash)
 const isHandle = Schema.is(Handle)
 

@@ -6,6 +6,8 @@ import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as BackedSessionStore from "./BackedSessionStore.ts"
 import * as SqlSessionBacking from "./SqlSessionBacking.ts"
 
+/** Keeps sessions in PostgreSQL, opened by the URL of the database. */
+
 /** Options of sessions in PostgreSQL. */
 export interface PostgresSessionOptions extends SqlSessionBacking.SqlSessionOptions {
   /** Connections open at a time. Default: 10. */

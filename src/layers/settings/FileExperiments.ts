@@ -6,6 +6,8 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { read } from "../../services/platform/RegularFile.ts"
 import { experimentKeys, Experiments } from "../../services/settings/Experiments.ts"
 
+/** Reads experiments, the numbers that Gemini CLI sets remotely, from a file. */
+
 /** Largest file of experiments. */
 const maxFileBytes = 1_048_576
 

@@ -45,6 +45,8 @@ import {
   unknownVariables
 } from "./SettingsSources.ts"
 
+/** Provides `Settings` from files and the environment: reads, merges and edits them. */
+
 /** The settings file of a place. */
 export const fileOf = (path: Path.Path, home: string, place: SettingsPlace): string =>
   place === "home" ? settingsFile(path, home) : path.resolve(".palimpsest", "settings.json")

@@ -4,6 +4,8 @@ import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import type { Sink } from "../../services/telemetry/Telemetry.ts"
 
+/** A telemetry sink that writes to a file. */
+
 const encode = Schema.encodeEffect(fromJson(Schema.toCodecJson(TelemetryRecord)))
 
 /** Modes of this program's own files: only the user reads and writes them. */

@@ -10,6 +10,8 @@ import {
 import type { Choice } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 
+/** Shows the message editor, or in its place a list to search and to choose from. */
+
 /** Number of items that are shown at once. */
 const maxShown = 10
 /** Maximum columns of a label, to leave room for its description. */

@@ -1,6 +1,8 @@
 import { Cause, Effect, Queue } from "effect"
 import { Closed } from "../../services/terminal/ChatTerminal.ts"
 
+/** Holds the messages that the user typed while the agent works. */
+
 /** A complete message. */
 export interface TypedMessage {
   readonly text: string

@@ -4,6 +4,8 @@ import { aligned, settled, type Split } from "./AnswerMarkdown.ts"
 import type { Theme } from "./Theme.ts"
 import { cardRows, fitted, keptDetailRows, messageRows, wrappedLines } from "./TranscriptRows.ts"
 
+/** Draws the conversation: messages, growing answers, cards and questions, as blocks of rows. */
+
 type Kind = "answer" | "card" | "message" | "question" | "text"
 
 /** One item of the conversation. It remembers its rows for one width. `isApart`: whether a blank row separates it from the block before. */

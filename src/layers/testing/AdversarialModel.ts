@@ -12,6 +12,8 @@ import { type Random, seededRandom } from "../../domain/evaluation/SeededRandom.
 import { Model, type ModelAnswer, type ModelRequest } from "../../services/model/Model.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 
+/** A model for tests that answers with false facts, forged words, orders and broken snapshots. */
+
 /** A share from 0, nothing, to 1, everything. */
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 

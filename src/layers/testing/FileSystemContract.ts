@@ -12,6 +12,8 @@ import {
 import assert from "node:assert/strict"
 import { serviceContract, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 
+/** The contract suite of file systems. */
+
 /** A file system to test, and an empty folder in it. */
 export interface FileSystemVariant {
   /** The name of the suite. */

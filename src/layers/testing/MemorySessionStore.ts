@@ -5,6 +5,8 @@ import type { SessionStore } from "../../services/session/SessionStore.ts"
 import * as BackedSessionStore from "../session/BackedSessionStore.ts"
 import * as KeyValueSessionBacking from "../session/KeyValueSessionBacking.ts"
 
+/** A session store in memory, for tests. */
+
 /** Sessions in memory are read whole. */
 const whole = Effect.map(SessionBacking, (all) => ({ ...all, lastCheckpoint: () => Effect.undefined }))
 

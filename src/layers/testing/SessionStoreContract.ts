@@ -16,6 +16,8 @@ import {
 } from "./ContractTests.ts"
 import { appended, entry, sessionOf, histories, visibleState, started } from "./SessionHistories.ts"
 
+/** The contract suite of session stores. */
+
 const closings = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
 
 /** Opens a session and reads all of it. */

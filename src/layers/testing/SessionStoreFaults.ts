@@ -8,6 +8,8 @@ import { SessionStore } from "../../services/session/SessionStore.ts"
 import { defineTests, type TestFunctions } from "./ContractTests.ts"
 import { appended, entry, sessionOf, started, compressedBy } from "./SessionHistories.ts"
 
+/** The suite of session stores whose storage fails, at each of its calls in turn. */
+
 /**
  * The fate of one call of the storage: it succeeds; it fails without effect (a full disk, an unavailable database); or it succeeds but its
  * answer is lost, so that the caller sees a failure.

@@ -39,6 +39,8 @@ import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { checkProperty, defineTests, ending, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
+/** The contract suite of compression strategies. */
+
 /** A strategy, as the contract suite tests it. */
 export interface StrategyVariant {
   readonly runner: StrategyRunner

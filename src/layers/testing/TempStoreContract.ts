@@ -13,6 +13,8 @@ import {
   type TestFunctions
 } from "./ContractTests.ts"
 
+/** The contract suite of blob stores. */
+
 /** SHA-256 of "abc" (FIPS 180-2) as base32. */
 const abc = Hash.make("xj4bnp4pahh6uqkbidpf3lrceoyagyndsylxvhfucd7wd4qacwwq")
 

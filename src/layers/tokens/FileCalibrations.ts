@@ -14,6 +14,8 @@ import {
 } from "../../services/tokens/Calibrations.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
+/** Keeps what was learned about each model's token counts in a file. */
+
 const StoredJson = fromJson(StoredCalibrations)
 /** An observation, as a change of a calibration. */
 type Learn = (before: Calibration) => Calibration

@@ -5,6 +5,8 @@ import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type Skill, Skills } from "../../services/tools/Skills.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
+/** Reads skills from folders of the user and of the workspace. */
+
 /** A folder that contains skills, one folder each. */
 interface SkillFolder {
   readonly folder: string

@@ -6,6 +6,8 @@ import { IdeFile, type IdeLimits, type IdeState, normalise } from "../../domain/
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { IdeContext } from "../../services/workspace/IdeContext.ts"
 
+/** Reads what the user has open in the editor from a file that the editor writes. */
+
 /** Where the editor writes its state. */
 interface FileIdeContextOptions {
   /** Absolute path. A missing file means that no editor is connected. */

@@ -22,6 +22,8 @@ import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { Trust, TrustAnswer, TrustError, standing, withParents } from "../../services/workspace/Trust.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
+/** Keeps in a file which folders the user trusts. */
+
 /** The answers, by the folder without links. */
 export type TrustAnswers = ReadonlyMap<string, TrustAnswer>
 

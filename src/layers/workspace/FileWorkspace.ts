@@ -4,6 +4,8 @@ import { isWithin, quotedPath, shownFrom, pathProblem } from "../../domain/text/
 import { Workspace, WorkspaceError } from "../../services/workspace/Workspace.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
+/** Checks the paths that tools use against the folders of the workspace, through all links. */
+
 /** Which folders tools may use. */
 export interface FileWorkspaceOptions {
   readonly root: string

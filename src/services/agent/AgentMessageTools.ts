@@ -7,6 +7,8 @@ import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
 import { contextParameter } from "./RunAgents.ts"
 
+/** The tools by which an agent starts other agents and exchanges messages with them. */
+
 const sessionParameter = Schema.String.annotate({ description: "The session id returned by sessions_spawn" })
 
 const spawnParameters = {
@@ -109,7 +111,7 @@ const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
     })
   })
 
-/** The tools by which an agent starts other agents and exchanges messages with them. */
+/** The tools of an agent with these children and this mailbox. */
 export const tools = (children: Children, mailbox: Mailbox): ReadonlyArray<Tool> => [
   spawnTool(children),
   sendTool(children),

@@ -1,6 +1,8 @@
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
 
+/** The contract of running agents: their tasks, results, failures, and the limits of agents that start agents. */
+
 /** Why an agent's work ended. */
 export const TerminateReason = Schema.Literals([
   "GOAL",

@@ -20,6 +20,8 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
 import { Model } from "../model/Model.ts"
 
+/** Detects loops of an agent as it runs, from its events and by asking a model. */
+
 /** The time limit of one check. */
 const timeout = "30 seconds"
 /** Characters of the original request and of the description of a loop. */

@@ -2,6 +2,8 @@ import type { CallStatus } from "../../domain/chat/ChatEvent.ts"
 import type { FunctionCall } from "../../domain/content/Content.ts"
 import { errorResponse, type ToolResult } from "../../domain/tools/ToolResult.ts"
 
+/** The calls that a model requested, and the answers to those that failed or were abandoned. */
+
 /** A call that the model requested. */
 export interface PendingCall {
   readonly call: FunctionCall

@@ -9,6 +9,8 @@ import { type Call, type CallContext, type Question, type Tool, ToolFailure } fr
 import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
 import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
 
+/** Runs one tool call: its hooks, the question to the user, the tool, and the answer. */
+
 /** The agent that makes the calls, and its callbacks. */
 export interface ToolRunOptions {
   readonly tools: ReadonlyArray<Tool>

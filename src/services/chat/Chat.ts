@@ -45,6 +45,8 @@ import { askedModel, requestContext } from "./RequestContext.ts"
 import { nextContents, requestSize } from "./RequestSize.ts"
 import { failureEvent, runTurn, type SendOptions, type TurnError } from "./Turn.ts"
 
+/** The service of one conversation: its methods, its settings, and recall from it. */
+
 /** The size of the next request, without its message. */
 export interface ChatUsage {
   /** Tokens of the request, as the model counts them as far as that is known. */

@@ -6,6 +6,8 @@ import type { ModelPrice } from "../../domain/tokens/Prices.ts"
 import type { Generation, ModelRequest } from "../model/Model.ts"
 import type { RetryPolicy } from "../model/Retry.ts"
 
+/** The settings of a conversation, with their defaults and the check of their values. */
+
 /** How often and how long a turn retries: after a failed call, and after an unusable answer. */
 export interface TurnRetries {
   readonly call: RetryPolicy

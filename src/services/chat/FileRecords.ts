@@ -7,6 +7,8 @@ import { TempStore } from "../session/TempStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 
+/** Records changes of files in the session of a chat. */
+
 /** A change of a file that a session records, so that a rewind can undo it. */
 export interface FileChange {
   /** Absolute, links followed. */

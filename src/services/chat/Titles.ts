@@ -10,6 +10,7 @@ import { SessionStore } from "../session/SessionStore.ts"
 import type { Chat } from "./Chat.ts"
 
 /** Names a conversation with a small model, from its first and last messages. */
+
 const messagesAtEachEnd = 10
 const maxMessageChars = 500
 const timeout = "5 seconds"

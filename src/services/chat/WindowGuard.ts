@@ -7,6 +7,8 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { TooManyTokens } from "../../domain/wire/ProviderFault.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 
+/** The guard of the window: measures each request, makes it smaller until it fits, or refuses it. */
+
 /** A request, with its size if it were sent now. */
 export interface SizedRequest {
   /** Estimated tokens of the whole request. */

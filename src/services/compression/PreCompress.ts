@@ -6,6 +6,8 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { CompressionSteps } from "./summary/CompressionSteps.ts"
 
+/** Fires the hook `PreCompress` before a compression, and makes the event for its end. */
+
 /** The input of the PreCompress event. */
 export interface PreCompressRequest {
   readonly conversation: Conversation

@@ -12,6 +12,8 @@ import {
 } from "../conversation/CompressMessages.ts"
 import { itemMessages } from "./LanguageModelBridge.ts"
 
+/** One compression of a prompt of `effect/ai`, for programs that keep the history (`Compress.prompt`). */
+
 /** The result of a compression of a prompt. */
 export interface CompressedPrompt {
   readonly outcome: Outcome

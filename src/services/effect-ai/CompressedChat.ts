@@ -44,6 +44,8 @@ import {
 import { Recall } from "./RecallTool.ts"
 import { messagesOf, open, record, type RecordedChat, refresh, refreshIfChanged } from "./RecordedChat.ts"
 
+/** The chat of `effect/ai` over a stored session, compressed before its window is full. */
+
 /** The conversation, and how its prompts are kept within the window. */
 export interface Options extends WindowOptions {
   /** The session that holds the conversation. An unknown id begins a new one. */

@@ -23,6 +23,8 @@ import * as WindowGuard from "../chat/WindowGuard.ts"
 import { Compression } from "../compression/Compression.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 
+/** Counts prompts of `effect/ai`, and compresses those that may not fit the window of their model. */
+
 /** How much of a model's window prompts may take, and how they are compressed. */
 export interface WindowOptions {
   /**

@@ -13,6 +13,8 @@ import { recall as recallWith } from "../tools/builtin/Recall.ts"
 import { unwatchedCall } from "../tools/Tool.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 
+/** The tool `recall` for programs on `effect/ai`, by which a model reads what left its prompt. */
+
 /** Reads content that a compression removed from a prompt. */
 export class Recall extends Context.Service<
   Recall,

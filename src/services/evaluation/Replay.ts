@@ -33,6 +33,8 @@ import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ReplayModel } from "./ReplayModel.ts"
 
+/** Plays a recorded conversation again in another window, and reports each compression and its figures. */
+
 /** Options of a replay. */
 export interface ReplayOptions {
   /** The id of the new session. */

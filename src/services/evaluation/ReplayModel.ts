@@ -15,6 +15,8 @@ import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
 import type { TranscriptError } from "../transcripts/TranscriptError.ts"
 import { Transcripts } from "../transcripts/Transcripts.ts"
 
+/** The model that a replay asks, which gives the recorded answers. */
+
 const refuse = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
 /** A plain text arrives line by line, like a model's stream; any other part arrives whole. */

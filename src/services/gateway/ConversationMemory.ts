@@ -15,6 +15,8 @@ import type { GatewayError, Preparable } from "./GatewayPlan.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts } from "./MessageCounts.ts"
 
+/** Finds, loads and stores what the gateway keeps of conversations: views, their logs and hidden exchanges. */
+
 /** Conversations, views and items in memory. */
 const maxLogs = 12
 const maxViews = 128

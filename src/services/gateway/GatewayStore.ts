@@ -1,6 +1,8 @@
 import { Context, type Effect, Schema } from "effect"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
 
+/** The contract of the gateway's store of texts by name. */
+
 /** Data of the gateway could not be read or written. */
 export class GatewayStoreError extends Schema.TaggedError<GatewayStoreError>()("GatewayStoreError", {
   message: Schema.String,

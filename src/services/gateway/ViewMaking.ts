@@ -15,6 +15,8 @@ import {
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 
+/** Compresses a conversation of the gateway into a new view. */
+
 /** A compression that is not stored yet. */
 export interface MadeView {
   readonly view: CompressedView

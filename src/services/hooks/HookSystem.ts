@@ -20,6 +20,8 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { PatternMatcher } from "../../domain/text/Pattern.ts"
 import * as Patterns from "../platform/Patterns.ts"
 
+/** The registry of hooks: which receive an event, in which order, for how long, and how their answers merge. */
+
 /** Whether a hook is for a tool. */
 type ToolMatcher = (tool: string) => Effect.Effect<boolean>
 

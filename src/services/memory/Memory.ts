@@ -2,6 +2,8 @@ import { Context, type Effect, Schema } from "effect"
 import type { LoadedMemory, MemoryScope } from "../../domain/memory/MemoryText.ts"
 import type { FileDiff } from "../../domain/tools/FileDiff.ts"
 
+/** The contract of memory: its texts, planned changes, saved facts, and what fails. */
+
 /** A fact could not be remembered. The message says why in one line. */
 export class MemoryError extends Schema.TaggedError<MemoryError>()("MemoryError", {
   /** `Untrusted`: the project's folder is not trusted. */

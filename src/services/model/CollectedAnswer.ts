@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { InvalidResponseError, type ModelAnswer, type ModelChunk, ModelError } from "./Model.ts"
 
-/** What every provider's stream of chunks has to be, and the whole answer that it makes. */
+/** Checks a provider's stream of chunks, and collects the whole answer from it. */
 
 const unusable = (detail: string) => new ModelError({ reason: new InvalidResponseError({ detail }) })
 

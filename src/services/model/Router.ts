@@ -7,6 +7,8 @@ import { firstUnits } from "../../domain/text/Bytes.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
 import { Model } from "./Model.ts"
 
+/** Routes a prompt to one of two models, as a classifier judges it. */
+
 /** The request that a model is chosen for. */
 export interface RoutingQuestion {
   /** The curated history without the request. Computed only if needed. */

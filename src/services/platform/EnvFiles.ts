@@ -9,6 +9,8 @@ import {
 import type { HiddenValue } from "../../domain/text/ChildEnvironment.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 
+/** The contract of `.env` files: their variables, and notices about them. */
+
 /** Something a user should know about `.env` files. No notice holds a value. */
 export type EnvNotice =
   /** The answers about trust cannot be read. */

@@ -1,5 +1,7 @@
 import { Context } from "effect"
 
+/** Passes the progress of long work to whoever shows it. */
+
 /** The progress of a piece of work. */
 export interface Advance {
   /** Units done. */

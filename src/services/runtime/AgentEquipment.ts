@@ -49,6 +49,8 @@ import { recorderOf } from "./FileRewind.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
+/** Makes the tools, skills and subagents of an agent, as its folder and the settings allow. */
+
 /** The agent without its MCP servers, if it comes from the workspace: only the user may start those. */
 const withoutServers = (agent: KnownAgent): KnownAgent =>
   agent.source === "project" && agent.definition.kind === "local" && Object.keys(agent.definition.mcpServers).length > 0

@@ -28,6 +28,8 @@ import type { Notify } from "./RuntimeNotice.ts"
 import type { RuntimePlatform } from "./RuntimePlatform.ts"
 import type { OpenSession } from "./SessionOpening.ts"
 
+/** The contract of an assembled agent: its options, its callbacks, and how messages are sent to it. */
+
 /** The parts of an open session that an agent works with. */
 export type HostSession = Pick<OpenSession, "chat" | "files" | "id" | "isNew" | "session" | "settings">
 

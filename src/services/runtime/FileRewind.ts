@@ -17,6 +17,8 @@ import { type FileRecord, Gate } from "../tools/builtin/FileChange.ts"
 import { type IgnoreChoice, walk } from "../workspace/IgnoreRules.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 
+/** Rewinds the files of a workspace: finds what changed since a message, and restores it. */
+
 /** A file that changed since an earlier message, and what a rewind can do about it. */
 export interface RewindFile {
   readonly file: ChangedFile

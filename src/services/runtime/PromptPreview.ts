@@ -9,6 +9,8 @@ import type { RuntimeError } from "./RuntimeError.ts"
 import type { Notify } from "./RuntimeNotice.ts"
 import * as SessionOpening from "./SessionOpening.ts"
 
+/** Previews what an agent would send, without a session. */
+
 /** Options of a preview; what is undefined is as in the settings. */
 export interface PromptPreviewOptions {
   readonly size: PromptSize | undefined

@@ -4,6 +4,8 @@ import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { SettingsError } from "../settings/Settings.ts"
 
+/** The errors of opening a session and of assembling an agent. */
+
 /** The provider does not have the model. */
 export class UnknownModelError extends Schema.TaggedError<UnknownModelError>()("UnknownModelError", {
   model: Schema.String,

@@ -11,6 +11,8 @@ import type { Skills } from "../tools/Skills.ts"
 import type { IdeContext } from "../workspace/IdeContext.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 
+/** The contract between an agent and its machine: workspace, memory, skills, agents, editor and telemetry. */
+
 /** The folders that an agent's tools may use. Absolute paths. */
 export interface WorkspaceFolders {
   readonly root: string

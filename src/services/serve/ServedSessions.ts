@@ -12,6 +12,8 @@ import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
 import type { Conflict, ServeError } from "./ServeErrors.ts"
 
+/** The contract of the sessions of a server: every request of a tenant is one of its methods. */
+
 /** A message to send. */
 export interface MessageToSend {
   /** Default: the server makes one. A repeated id means the same message. */

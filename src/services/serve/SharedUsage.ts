@@ -1,6 +1,8 @@
 import { Context, type Effect } from "effect"
 import type { TenantUsage } from "../../domain/serve/TenantUsage.ts"
 
+/** The contract of usage counts that several servers share. */
+
 /** Counts what tenants use in all servers of a cluster together. */
 export interface UsageOfAll {
   /** Adds to what a tenant has used. Returns the sum and its age; undefined while that cannot be known. */

@@ -4,6 +4,8 @@ import { limitReached, type TenantUsage, unused, used } from "../../domain/serve
 import { TooMany } from "./ServeErrors.ts"
 import { SharedUsage, type UsageOfAll } from "./SharedUsage.ts"
 
+/** Limits what tenants use: requests, tokens, running turns and open streams. */
+
 /** What a tenant holds for as long as it lasts. */
 type Held = "streams" | "turns"
 

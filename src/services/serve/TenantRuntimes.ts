@@ -4,6 +4,8 @@ import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
 import type { SessionRecords } from "./SessionRecords.ts"
 
+/** The contract of the services that each tenant has for itself. */
+
 /** The services with which sessions of a tenant are opened, stored and read. */
 export type TenantServices =
   | ChatServices

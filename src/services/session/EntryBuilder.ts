@@ -5,6 +5,8 @@ import { type Draft, type Entry, type EntryId, sourceOf } from "../../domain/con
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { TempStore } from "./TempStore.ts"
 
+/** Makes entries of messages: counts their tokens, and gives parts and ranges their handles. */
+
 /** The bytes that a handle names. */
 interface HandleOwner {
   readonly text: () => string

@@ -2,6 +2,8 @@ import { Context, type Effect, type Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import type { SessionStoreError, SessionSummary } from "./SessionStore.ts"
 
+/** The contract of a storage for sessions, of which `BackedSessionStore` makes a session store. */
+
 /** A line of a session's log, as a backing keeps it. */
 export interface BackedLine {
   /** The position in the log: from 1, without gaps. */

@@ -9,6 +9,8 @@ import {
 } from "../../domain/session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
 
+/** Deletes sessions, on request or when they have expired under the user's settings. */
+
 /** A retention setting is invalid. Nothing was deleted. */
 class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {
   problem: RetentionProblem

@@ -5,6 +5,8 @@ import type { Session, SessionEvent, Started } from "../../domain/session/Sessio
 import { hashSync } from "./Sha256.ts"
 import type { TempStore } from "./TempStore.ts"
 
+/** The contract of session stores: open sessions, their logs, the list, and everything that can fail. */
+
 /** No session has this id. */
 export class SessionNotFound extends Schema.TaggedError<SessionNotFound>()("SessionNotFound", { id: Schema.String }) {
   override get message() {

@@ -16,6 +16,8 @@ import { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { hash } from "./Sha256.ts"
 
+/** The contract of blob stores, and reading from them: selections, queries and searches. */
+
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {
   override get message() {

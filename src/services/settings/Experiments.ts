@@ -1,5 +1,7 @@
 import { Context, Effect } from "effect"
 
+/** The contract of experiments: numbers set remotely, and the keys that name them. */
+
 /** Numbers set remotely, by name. */
 interface ExperimentsShape {
   /** The number of this name; undefined when there is none. Never fails. */

@@ -13,6 +13,8 @@ import {
 } from "../../domain/telemetry/Telemetry.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 
+/** Turns what happens in conversations into records for sinks, and into metrics. */
+
 /** Receives records. After its first failure a warning is logged and it receives no more; the run continues. */
 export type Sink = (record: TelemetryRecord) => Effect.Effect<void, { readonly message: string }>
 

@@ -5,6 +5,8 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { partTokens, TokenCount } from "../../domain/tokens/Tokens.ts"
 
+/** The contract of counting tokens, with the estimate and counters by a function. */
+
 /** Tokens could not be counted. */
 export class TokenCountError extends Schema.TaggedError<TokenCountError>()("TokenCountError", {
   message: Schema.String,

@@ -21,6 +21,8 @@ import {
 import { steeringNote } from "../../domain/tools/SteeringFiles.ts"
 import type { Question } from "./Tool.ts"
 
+/** Asks the user which tool calls may run, and keeps what the answers grant. */
+
 /** A call that waits for the user's answer. */
 export interface ApprovalQuestion extends Question {
   /** The agent that makes the call. */

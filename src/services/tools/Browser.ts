@@ -1,5 +1,7 @@
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 
+/** The contract of a browser: its pages, what they show, and where they may connect. */
+
 /** A failed browser operation. The message gives the reason in one sentence. */
 export class BrowserFailure extends Schema.TaggedError<BrowserFailure>()("BrowserFailure", {
   message: Schema.String

@@ -14,6 +14,8 @@ import {
 import { type Connected, type McpOptions, type Needs, type StartedServer, startServer } from "./McpConnection.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"
 
+/** Makes tools of what the MCP servers in the settings offer. */
+
 /** The tools of all servers in the settings. */
 export interface McpOffer {
   /** In the order of the settings, then of each server's own list. */

@@ -4,6 +4,8 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import { ToolFailure } from "./Tool.ts"
 
+/** Stores the plan of a conversation in plan mode, and its approved version. */
+
 /** Options of a plan store. */
 interface PlansOptions {
   /** The folder of all plans: `plans` in the program's home folder. It need not exist. */

@@ -1,6 +1,8 @@
 import { Context, Effect } from "effect"
 import type { SyntaxNode } from "../../domain/tools/ShellCommand.ts"
 
+/** The contract of the parser of shell command lines. */
+
 /** Parses a shell command line. */
 interface Grammar {
   /** Returns the bash syntax tree of a line. Undefined: no grammar is available, and every command asks. */

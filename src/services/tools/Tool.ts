@@ -9,6 +9,8 @@ import type { ToolResult } from "../../domain/tools/ToolResult.ts"
 import type { FileReadError } from "../platform/RegularFile.ts"
 import type { Workspace, WorkspaceError } from "../workspace/Workspace.ts"
 
+/** What a tool is and how to make one: its declaration, its calls, its questions, its failures. */
+
 /** What a tool does to the world (domain/tools/Approval.ts). */
 export type ToolKind = Approval.ToolKind
 

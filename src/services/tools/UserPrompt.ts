@@ -1,6 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { ToolFailure } from "./Tool.ts"
 
+/** The contract of asking the user on behalf of the model. */
+
 /** One of the offered answers. */
 export interface Choice {
   readonly label: string

@@ -19,6 +19,8 @@ import { knownConversation } from "../conversation/KnownConversation.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 
+/** Compresses a transcript that a program has as text (`Compress.transcript`). */
+
 /** A text has no files beside it. */
 const noFiles = Layer.merge(FileSystem.layerNoop({}), Path.layer)
 

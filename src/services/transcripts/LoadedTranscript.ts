@@ -5,6 +5,8 @@ import type { SourceFormat, Transcript } from "../../domain/transcripts/Transcri
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 
+/** What reading a conversation from a file returns, and what it takes. */
+
 /** A conversation read from a file. */
 export interface Loaded {
   readonly format: SourceFormat

@@ -8,6 +8,8 @@ import {
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 
+/** The contract of the index of all agents' sessions, and what it reads of a file. */
+
 /** Reads what lists and accounts need of a file, or of a part of it. `state` holds what was read also where the file cannot be read to its end. */
 export const scanFile = Effect.fnUntraced(function* (
   { records }: AgentSessions["Service"],

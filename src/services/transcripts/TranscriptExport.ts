@@ -28,6 +28,8 @@ import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../ses
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { withKeptRecords } from "./KeptRecords.ts"
 
+/** Writes conversations to files, in any agent's format, whole or not at all. */
+
 /** A file could not be written. No part of it was written, and an existing file is unchanged. */
 export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", {
   path: Schema.String,

@@ -11,6 +11,8 @@ import { errorAt, transcriptError, type TranscriptError, unreadable } from "./Tr
 import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
 
+/** Reads conversations of any agent, from files, databases and standard input. */
+
 const chunkBytes = 1024 * 1024
 /** Bytes from which the format is detected. */
 const headBytes = 64 * 1024

@@ -3,6 +3,8 @@ import type { FolderTree, TreeEntry } from "../../domain/prompt/EnvironmentMessa
 import { type FolderRules, type IgnoreChoice, rulesOf } from "./IgnoreRules.ts"
 import { Workspace } from "./Workspace.ts"
 
+/** Lists what a folder of the workspace holds, for the model and for completion. */
+
 /** Limits of a scan. */
 interface TreeLimits {
   /** Most entries shown of all folders together (Gemini CLI: 200). */

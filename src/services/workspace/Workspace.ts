@@ -1,5 +1,7 @@
 import { Context, type Effect, type FileSystem, type PlatformError, Schema, type Scope } from "effect"
 
+/** The contract of the workspace: which paths tools may use. */
+
 /** A path that may not be used. The message names the path and the reason, in one sentence that the caller can act on. */
 export class WorkspaceError extends Schema.TaggedError<WorkspaceError>()("WorkspaceError", {
   message: Schema.String,

@@ -19,6 +19,8 @@ import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
 import { headingOf } from "../../output/SessionTable.ts"
 
+/** The state of one chat session, which the chat loop and the slash commands share, and what they show with it. */
+
 /** Recorded answers that replace a model. */
 export interface Recording {
   /** The name shown in place of the model's name. */
@@ -56,7 +58,7 @@ export type Requirements =
   | TokenCounter
   | Transcripts
 
-/** One session of a chat in the terminal: the state that the chat loop and the slash commands share. */
+/** One session of a chat in the terminal. */
 export interface ChatSession {
   readonly id: string
   /** The open conversation. */

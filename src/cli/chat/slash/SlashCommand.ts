@@ -1,6 +1,8 @@
 import type { Effect } from "effect"
 import type { ChatSession, NextSession, Requirements } from "./ChatSession.ts"
 
+/** The form of a slash command: its names, its help, and what it does with the session. */
+
 /** `argument` is the trimmed text after the name. A failure is shown to the user, and the session continues. */
 type Run<A> = (session: ChatSession, argument: string) => Effect.Effect<A, { readonly message: string }, Requirements>
 

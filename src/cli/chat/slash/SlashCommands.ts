@@ -27,6 +27,8 @@ import { agents, mcp, tools } from "./tools.ts"
 import { label, tree } from "./tree.ts"
 import { redo, undo } from "./undo.ts"
 
+/** The list of all slash commands: parses typed lines, completes the names of commands, writes the text of `/help`. */
+
 const help: SlashCommand = {
   name: "help",
   aliases: ["?"],

@@ -5,6 +5,8 @@ import { definitions } from "../../output/Columns.ts"
 import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/approve` and `/approvals`: what runs without asking, and what the user allowed. */
+
 const modeText: Readonly<Record<ApprovalMode, string>> = {
   none: "Asks before changes you haven't already allowed; /approvals lists what you allowed.",
   edits: "File edits in the workspace run without asking; other changes ask first.",

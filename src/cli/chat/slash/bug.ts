@@ -9,10 +9,12 @@ import { version } from "../../output/Version.ts"
 import { nextPosition, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/bug`: writes a bug report into a file in the working folder. */
+
 /** Variables that tell which terminal this is. */
 const terminalVariables = ["TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLORTERM", "LANG", "TMUX"]
 
-/** `/bug`: writes a bug report into a file in the working folder. */
+/** The command `/bug`. */
 export const bug: SlashCommand = {
   name: "bug",
   help: "Write a file for a bug report, without secrets and without the conversation's words",

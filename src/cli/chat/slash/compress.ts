@@ -12,6 +12,8 @@ import { sentence } from "../../output/Output.ts"
 import { type ChatSession, nextPosition, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/compress`: compresses the conversation, whatever its size. */
+
 /** Lists what the conversation is about, or returns the focus for the numbers that the user chose from that list. */
 const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: string) {
   const { conversation, started } = yield* session.chat.whole
@@ -48,7 +50,7 @@ const offerThreshold = Effect.fnUntraced(function* (session: ChatSession, share:
   )
 })
 
-/** `/compress [focus]`: compresses the conversation whatever its size. `/compress ?` asks what it keeps above all. */
+/** The command `/compress [focus]`. `/compress ?` asks what it keeps above all. */
 export const compress: SlashCommand = {
   name: "compress",
   aliases: ["compact", "summarize"],

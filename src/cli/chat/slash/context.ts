@@ -6,6 +6,8 @@ import * as Output from "../../output/Output.ts"
 import { tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/context`: shows the use of the window by kind of part. */
+
 /** The values of the bar and the table, in tokens. */
 export interface ContextUse {
   /** Tokens by part kind. */
@@ -72,7 +74,7 @@ export const contextTable = (use: ContextUse, columns: number): string => {
   ].join("\n")
 }
 
-/** `/context`: shows the use of the window by kind. */
+/** The command `/context`. */
 export const context: SlashCommand = {
   name: "context",
   help: "Show what fills the context window",

@@ -9,6 +9,8 @@ import { kindsText } from "../../output/WrittenExport.ts"
 import { type ChatSession, nameOf, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/export`: writes the conversation to a file. */
+
 const saveMarkdown = Effect.fnUntraced(function* (session: ChatSession, file: string) {
   const { chat, terminal } = session
   const path = yield* Path.Path
@@ -67,7 +69,7 @@ const freeFile = Effect.fnUntraced(function* (session: ChatSession) {
   }
 })
 
-/** `/export [file] [format]`: writes the conversation to a file. Without a format, the file extension selects it. */
+/** The command `/export [file] [format]`. Without a format, the file extension selects it. */
 export const exportCommand: SlashCommand = {
   name: "export",
   aliases: ["save"],

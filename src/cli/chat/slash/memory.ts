@@ -5,6 +5,8 @@ import { memoryErrorLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/memory`: shows memory, adds a fact, or reads the files again. */
+
 /** Saves a fact. The user names its scope; it is never guessed. */
 const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {
   const { memory } = session.agent.context
@@ -24,7 +26,7 @@ const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {
   yield* say(session, `Saved to ${file}. Every request includes it from now on.`)
 })
 
-/** `/memory [show|list|add|refresh]`: shows memory, adds a fact, or reads the files again. */
+/** The command `/memory [show|list|add|refresh]`. */
 export const memory: SlashCommand = {
   name: "memory",
   usage: "[show|list|add|refresh]",

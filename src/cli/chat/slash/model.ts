@@ -11,6 +11,8 @@ import { noticeLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/model`: shows the model and others to choose from, or switches to another one. */
+
 /** Lets the user choose a model. Returns none where no list can be shown. */
 const chooseModel = Effect.fnUntraced(function* ({ terminal }: ChatSession, { model: current, models }: ChatSettings) {
   const { access } = yield* Model
@@ -35,7 +37,7 @@ const nextStep = Effect.fnUntraced(function* (chat: ChatSession["chat"]) {
     : "the next message shortens its old tool outputs"
 })
 
-/** `/model [name]`: shows the model and a list of others, or switches to another one that its provider knows. */
+/** The command `/model [name]`, for every model that its provider knows. */
 export const model: SlashCommand = {
   name: "model",
   usage: "[name]",

@@ -5,9 +5,11 @@ import { truncate } from "../../output/Columns.ts"
 import { nextPosition, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/pin`: keeps a text, or the user's last message, word for word in every snapshot. */
+
 const maxQuoteColumns = 40
 
-/** `/pin [text]`: keeps a text, or the last message of the user, word for word in every snapshot. */
+/** The command `/pin [text]`. */
 export const pin: SlashCommand = {
   name: "pin",
   usage: "[text]",

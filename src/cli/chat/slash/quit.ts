@@ -2,6 +2,8 @@ import { Effect, Ref } from "effect"
 import type { NextSession } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/clear` and `/quit`, which end the session of the chat. */
+
 /** `/clear`: starts a new session. */
 export const clear: SlashCommand = {
   name: "clear",

@@ -4,9 +4,11 @@ import { visibleBlock } from "../../../domain/text/InvisibleCharacters.ts"
 import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/recall`: shows what left the window, or where a pattern occurs in it. */
+
 const maxTokens = 4_000
 
-/** `/recall <handle or pattern>`: shows what left the window, or where a pattern occurs in it. */
+/** The command `/recall <handle or pattern>`. */
 export const recall: SlashCommand = {
   name: "recall",
   usage: "<handle|pattern>",

@@ -10,6 +10,8 @@ import { type ChatSession, type NextSession, openHandlers, say, tableColumns } f
 import { chooseSession } from "./SessionPicker.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/sessions` and `/resume`: list the saved sessions, and switch to another one. */
+
 const maxListedSessions = 20
 
 /** Writes the newest sessions as a table. */

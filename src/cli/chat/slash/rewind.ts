@@ -16,6 +16,8 @@ import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { typedId } from "./tree.ts"
 
+/** The slash command `/rewind`: goes back to before a message of the user, with the files as they were then. */
+
 /** What a rewind restores. */
 type Scope = "both" | "conversation" | "files"
 const scopes: ReadonlyArray<Scope> = ["both", "conversation", "files"]
@@ -188,7 +190,7 @@ const undoRewind = Effect.fnUntraced(function* (session: ChatSession) {
   yield* tellModel(session, done)
 })
 
-/** `/rewind [message [scope]]`: goes back to before a message of the user, with the files as they were then. */
+/** The command `/rewind [message [scope]]`. */
 export const rewind: SlashCommand = {
   name: "rewind",
   usage,

@@ -9,6 +9,8 @@ import { number, plural, share } from "../../output/Output.ts"
 import { say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/stats` and `/cost`: show prompts, tokens, compressions and cost. */
+
 type Row = readonly [label: string, value: string]
 
 /** `/stats`: shows prompts, tokens, compressions and cost of the session. */

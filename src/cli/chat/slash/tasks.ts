@@ -6,6 +6,8 @@ import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 import { writeRows } from "./tools.ts"
 
+/** The slash command `/tasks`: shows and stops the commands that run in the background. */
+
 /** How long something has been running: `12 s`, `5 min`, `3 h`. */
 const durationText = (millis: number): string => {
   const seconds = Math.max(0, Math.floor(millis / 1_000))
@@ -48,7 +50,7 @@ const choose = Effect.fnUntraced(function* (session: ChatSession, tasks: Readonl
   if (Option.isSome(what)) yield* what.value(session, chosen.value)
 })
 
-/** `/tasks [id] [stop]`: shows the commands that run in the background, their output, and stops them. */
+/** The command `/tasks [id] [stop]`. */
 export const tasks: SlashCommand = {
   name: "tasks",
   usage: "[id [stop]]",

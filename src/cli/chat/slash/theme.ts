@@ -5,6 +5,8 @@ import { Settings } from "../../../services/settings/Settings.ts"
 import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash command `/theme`: changes the colours of the chat, and saves the choice in the settings. */
+
 type Theme = TerminalSettings["theme"]
 
 const themes: Readonly<Record<Theme, string>> = {
@@ -17,7 +19,7 @@ const themes: Readonly<Record<Theme, string>> = {
 const isTheme = (name: string): name is Theme => Object.hasOwn(themes, name)
 const names = Object.keys(themes).filter(isTheme)
 
-/** `/theme [name]`: changes the colours of the chat, and saves the choice in the settings. */
+/** The command `/theme [name]`. */
 export const theme: SlashCommand = {
   name: "theme",
   usage: "[name]",

@@ -7,6 +7,8 @@ import { agentRows, toolRows } from "../../output/ToolList.ts"
 import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/tools`, `/agents` and `/mcp`: list what the model can use. */
+
 /** Writes a table of names and descriptions, or a line when there are none. */
 export const writeRows = Effect.fnUntraced(function* (
   session: ChatSession,

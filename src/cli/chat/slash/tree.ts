@@ -5,6 +5,8 @@ import { treeText } from "../../output/TreeText.ts"
 import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/tree` and `/label`: show the session as a tree, go to a message in it, and label messages. */
+
 const decodeId = Schema.decodeUnknownResult(EntryId)
 
 /** Returns the id that a user typed; undefined when it is not an id. */

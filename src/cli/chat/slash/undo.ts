@@ -3,6 +3,8 @@ import * as Output from "../../output/Output.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** The slash commands `/undo` and `/redo`: reverse the last compression, and repeat it. */
+
 /** Reverses the last compression, or repeats it. */
 export const changeCompression = Effect.fnUntraced(function* (session: ChatSession, what: "redo" | "undo") {
   const { chat, compressedAt } = session

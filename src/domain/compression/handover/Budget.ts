@@ -7,6 +7,8 @@ import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { amongOthers } from "../SnapshotShorthand.ts"
 
+/** Divides the budget of a snapshot that code writes among its sections, and fits texts into their shares. */
+
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always
  * gives the same text. Each section has a share of one budget.

@@ -3,6 +3,8 @@ import type { Evidence } from "../evidence/Evidence.ts"
 import { fileLine, type SectionName, type SnapshotItem } from "../Snapshot.ts"
 import { isIndex } from "./NameIndex.ts"
 
+/** Selects the statements of an earlier snapshot that the next one carries on. */
+
 /** Lines of an earlier snapshot that code writes anew each time. */
 const rewritten =
   /^- (?:changed(?:, too)?:|other files that were named|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |since (?:tests|types|lint|build)[ ,]|read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user)/

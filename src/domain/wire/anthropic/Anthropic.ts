@@ -4,7 +4,7 @@ import { anthropicCodec } from "./Messages.ts"
 import { anthropicRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
 
-/** Anthropic's Messages API. */
+/** Anthropic's Messages API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const anthropic: WireDialect = {
   messages: anthropicCodec,
   answers: answerForm,

@@ -5,7 +5,7 @@ import { chatCompletionsCodec } from "./Messages.ts"
 import { chatRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
 
-/** OpenAI's Chat Completions, which many other servers speak. */
+/** OpenAI's Chat Completions as a dialect: how messages, requests, tools and answers are read and written. */
 export const chat: WireDialect = {
   messages: chatCompletionsCodec,
   answers: answerForm,

@@ -4,7 +4,7 @@ import { answerForm } from "./Answer.ts"
 import { geminiCodec } from "./Messages.ts"
 import { geminiRelay } from "./RelayedAnswer.ts"
 
-/** The Gemini API. */
+/** The Gemini API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const gemini: WireDialect = {
   messages: geminiCodec,
   answers: answerForm,

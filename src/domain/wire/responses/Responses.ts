@@ -6,7 +6,7 @@ import { responsesCodec } from "./Messages.ts"
 import { responsesRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
 
-/** OpenAI's Responses API. */
+/** OpenAI's Responses API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const responses: WireDialect = {
   messages: responsesCodec,
   answers: answerForm,

@@ -7,6 +7,8 @@ import * as Tool from "../../tools/Tool.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
 import { AgentFailure } from "../AgentRunner.ts"
 
+/** The built-in agent for web pages, with the tools that work on a page of its browser. */
+
 /** Prevents page text from ending the element that marks it as foreign, or from starting another one. */
 const fence = /<(?=\s*\/?\s*browser_page)/gi
 

@@ -4,6 +4,8 @@ import { strategies } from "../../../domain/compression/strategies/Strategies.ts
 import * as Tool from "../../tools/Tool.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
 
+/** The built-in agent that answers questions about this program, with the manual that it reads. */
+
 /** A page of the manual. */
 interface Page {
   /** The subject of the page in a few words. */

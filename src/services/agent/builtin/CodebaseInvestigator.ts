@@ -2,6 +2,8 @@ import { Schema } from "effect"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
 
+/** The built-in agent that explores a code base and reports on it. */
+
 const Location = Schema.Struct({
   FilePath: Schema.String.annotate({ description: "The path, relative to the working folder" }),
   Reasoning: Schema.String.annotate({ description: "Why the file matters for the question, in one or two sentences" }),

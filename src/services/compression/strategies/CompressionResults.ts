@@ -18,7 +18,7 @@ import type { TokenCountError } from "../../tokens/TokenCounter.ts"
 import type { SummarizerError } from "../summary/Summarizer.ts"
 import type { CompressionResult, CompressRequest } from "./CompressRequest.ts"
 
-/** What the strategies make results of. */
+/** Makes the results of strategies: no change and why, the messages in place of what is dropped, failures. */
 
 /** Makes the result of a compression that changed nothing, with the reason. */
 export const noop = (reason: NoopReason, before: number, detail?: string): CompressionResult => ({

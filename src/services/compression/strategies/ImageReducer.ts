@@ -1,5 +1,7 @@
 import { Context, Effect } from "effect"
 
+/** The contract of what makes images smaller. */
+
 /** An image as it is sent: its media type, and its bytes in base64. */
 export interface ImageData {
   readonly mimeType: string

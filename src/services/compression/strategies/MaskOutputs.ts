@@ -7,6 +7,8 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Assembled, AssembleRequest, StrategySession } from "./StrategyRunner.ts"
 
+/** Masks old tool results before a request, where that gains enough tokens. */
+
 /** The end of a command's output shows how the command ended, so it is kept. */
 const shellTool = "run_shell_command"
 

@@ -9,6 +9,8 @@ import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 import { summaryRunner } from "./SummaryRunner.ts"
 
+/** Makes a strategy runner of two functions of a program: one cuts, one writes the text in place of the rest. */
+
 type Described = Pick<Strategy, "description" | "name">
 
 /** A strategy of your own: which messages stay, and the text that replaces the others. */

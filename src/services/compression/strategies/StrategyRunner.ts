@@ -10,6 +10,8 @@ import type { TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts
 import type { Summarizer } from "../summary/Summarizer.ts"
 import type { CompressionResult, CompressRequest, PlanRefused } from "./CompressRequest.ts"
 
+/** The contract of a strategy that runs: what it gets, what it returns, and its session with a conversation. */
+
 /** The services that a strategy may use. */
 export type RunnerServices = Summarizer | TempStore | TokenCounter
 

@@ -6,6 +6,8 @@ import { palimpsest } from "./Palimpsest.ts"
 import { pi } from "./Pi.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 
+/** The runners of the built-in strategies, and those that a program adds. */
+
 /** The runner of each strategy in the registry. */
 export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi, openclaw }
 

@@ -19,6 +19,8 @@ import type { Calibrations } from "../../tokens/Calibrations.ts"
 import { askInOrder, chainOf, type ModelChain } from "./ModelChain.ts"
 import { askOnce, digestBudget, modelOf } from "./ModelSummarizer.ts"
 
+/** Writes the summary of a branch when a conversation goes back. */
+
 /** The input of the summary of a branch that the conversation left. */
 export interface BranchSummaryRequest {
   /** The entries of the branch, oldest first. */

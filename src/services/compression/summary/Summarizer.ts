@@ -9,6 +9,8 @@ import { errorText } from "../../../domain/text/ErrorText.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 
+/** The contract of summarizers, the summarizer by code, and the bounds for one that a program brings. */
+
 /** The summarizer returned no summary. */
 export class SummarizerError extends Schema.TaggedError<SummarizerError>()("SummarizerError", {
   /** Named like the reasons of errors in `effect/ai`. */

@@ -4,6 +4,8 @@ import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { type Skill, Skills } from "../Skills.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
+/** The `activate_skill` tool: reads the instructions of a skill. */
+
 /** Maximum length of a skill's description in the description of the tool. */
 const maxDescriptionChars = 300
 
@@ -34,7 +36,7 @@ const unknown = (name: string, skills: ReadonlyArray<Skill>): ToolFailure =>
             .join(", ")}`
   })
 
-/** The `activate_skill` tool: reads the instructions of a skill. Its description lists the skills. */
+/** The `activate_skill` tool. Its description lists the skills. */
 export const activateSkill: Effect.Effect<Tool, never, Skills> = Effect.gen(function* () {
   const service = yield* Skills
   const { skills } = yield* service.all

@@ -1,5 +1,7 @@
 import { Context, Effect } from "effect"
 
+/** The list of the shell commands that an agent started in the background. */
+
 /** A command that was started in the background. */
 export interface BackgroundCommand {
   /** Its process group. */

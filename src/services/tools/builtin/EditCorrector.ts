@@ -4,6 +4,8 @@ import { plainText, text, user } from "../../../domain/content/Content.ts"
 import { fromJson } from "../../../domain/text/JsonText.ts"
 import { Model } from "../../model/Model.ts"
 
+/** Corrects edits that matched nothing in their file, by asking a small model. */
+
 /** A model's correction of an edit that matched nothing. */
 export const Correction = Schema.Struct({
   /** The text as it is in the file. */

@@ -19,6 +19,8 @@ import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, pathArgument, type Prepared, ToolFailure } from "../Tool.ts"
 
+/** Plans, asks about, writes and records changes of files, for the tools that edit. */
+
 /** The answer to the model, as Gemini CLI has it. */
 export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })
 export type FileChangeResult = typeof FileChangeResult.Type

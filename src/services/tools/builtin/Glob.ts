@@ -14,6 +14,8 @@ import {
   withFolderName
 } from "./FolderToolArguments.ts"
 
+/** The `glob` tool: finds files by name. */
+
 const Parameters = Schema.Struct({
   pattern: GlobPattern.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),
   dir_path: Schema.optionalKey(Schema.String).annotate({ description: "The folder to search. Default: the workspace" }),
@@ -118,7 +120,7 @@ const run = Effect.fn("Glob.run")(function* (reader: FileReader, args: Parameter
   }
 })
 
-/** The `glob` tool: finds files by name. */
+/** The `glob` tool: the files whose paths match a pattern, recently changed ones first. */
 export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(function* () {
   const reader = yield* fileReader
   return make({

@@ -15,6 +15,8 @@ import {
   withFolderName
 } from "./FolderToolArguments.ts"
 
+/** The `list_directory` tool: lists one folder. */
+
 const parameters = Schema.Struct({
   dir_path: Schema.String.annotate({ description: "The folder, absolute or relative to the root of the workspace" }),
   ignore: Schema.optionalKey(ExcludePatterns).annotate({
@@ -63,7 +65,7 @@ const listingOf = (folder: string, entries: ReadonlyArray<Entry>, ignored: numbe
   }
 }
 
-/** The `list_directory` tool: lists one folder, folders first, files with their sizes. */
+/** The `list_directory` tool: folders first, files with their sizes. */
 export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const { fs, limits, path, platform, workspace } = yield* fileReader

@@ -9,6 +9,8 @@ import type { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { fileReader } from "./FolderToolArguments.ts"
 
+/** The `read_file` tool, and the answers for files that other tools give, too. */
+
 const LineNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
 const parameters = Schema.Struct({

@@ -29,6 +29,8 @@ import {
 } from "./FolderToolArguments.ts"
 import { fileResult } from "./ReadFile.ts"
 
+/** The `read_many_files` tool: reads several files at once. */
+
 const Parameters = Schema.Struct({
   include: GlobPatterns.check(Schema.isMinLength(1)).annotate({
     description: "Files, folders or glob patterns, from the root of the workspace: README.md, src, **/*.ts"
@@ -172,7 +174,7 @@ const run = Effect.fn("ReadManyFiles.run")(function* (reader: FileReader, args: 
   return answerOf(args, into, Math.max(0, all.length - maxFiles))
 })
 
-/** The `read_many_files` tool: reads all files that match, one after the other. */
+/** The `read_many_files` tool: all files that match patterns, one after the other. */
 export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const reader = yield* fileReader

@@ -16,6 +16,8 @@ import type { SessionStoreError } from "../../session/SessionStore.ts"
 import { select, type TempStoreError } from "../../session/TempStore.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
+/** The `recall` tool: reads back or searches what left the window, within a token budget. */
+
 /** Another conversation that can be read: that of an agent this one started. */
 export interface RecallSource extends Pick<Chat["Service"], "recall" | "search"> {
   /** The id of its session. */
@@ -188,8 +190,8 @@ const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
 })
 
 /**
- * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, or searches all of it, within a token
- * budget. Secrets are left out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
+ * The `recall` tool. Reads by handle, lines or pattern, or searches everything. Secrets are left out unless the chat's policy says
+ * otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
  */
 export const recall = (
   chat: RecallScope["chat"],

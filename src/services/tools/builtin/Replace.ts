@@ -5,6 +5,8 @@ import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
 import { type EditCorrections, EditCorrector } from "./EditCorrector.ts"
 import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
 
+/** The `replace` tool: replaces text in files. */
+
 const parameters = Schema.Struct({
   file_path: Schema.String.annotate({ description: "The file, absolute or relative to the workspace" }),
   instruction: Schema.optionalKey(
@@ -116,7 +118,7 @@ const after = Effect.fnUntraced(function* (
     : yield* corrected(corrector, current, text, replacement, edited.failure, instruction)
 })
 
-/** The `replace` tool: replaces text in files. */
+/** The `replace` tool: another text in place of one that the file has. */
 export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const changes = yield* fileChanges

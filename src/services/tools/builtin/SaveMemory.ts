@@ -5,6 +5,8 @@ import { Memory, type MemoryChange, type SavedFact } from "../../memory/Memory.t
 import { type CallContext, makePrepared, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import type { UserPrompt } from "../UserPrompt.ts"
 
+/** The `save_memory` tool: remembers a fact in a memory file. */
+
 /** Options of the `save_memory` tool. */
 interface SaveMemoryOptions {
   /** Asks the user for the scope of a fact when the model names none. Absent: the model has to name it. */
@@ -82,8 +84,8 @@ const resultOf = ({ diff: { added, diff, removed }, shown }: SavedFact) => {
 }
 
 /**
- * The `save_memory` tool: remembers a fact. The model or the user chooses its scope; it is never guessed. The user sees the change
- * of the file, and exactly that is written.
+ * The `save_memory` tool. The model or the user chooses the scope of a fact; it is never guessed. The user sees the change of the
+ * file, and exactly that is written.
  */
 export const saveMemory = ({ ask }: SaveMemoryOptions = {}): Effect.Effect<Tool, never, Memory> =>
   Effect.map(Memory, (memory) => {

@@ -25,6 +25,8 @@ import {
   searchLines
 } from "./LineSearch.ts"
 
+/** The `search_file_content` tool: searches the lines of files. */
+
 // Lists the files in which ripgrep finds a pattern, so that a search reads only these. Ripgrep walks folders by path, so a folder
 // replaced by a link may lead it out of the workspace: its list is only a hint, and the lines come from files of the workspace.
 
@@ -317,7 +319,7 @@ const answerOf = Effect.fnUntraced(function* (
 })
 
 /**
- * The `search_file_content` tool: searches the lines of files.
+ * The `search_file_content` tool: the lines that match a pattern, with their files and numbers.
  *
  * Where ripgrep is installed and understands the pattern, it lists the files to search, else all files are searched, with the same results.
  */

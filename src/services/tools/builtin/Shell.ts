@@ -23,6 +23,8 @@ import {
   startCommand
 } from "./ShellProcess.ts"
 
+/** The `run_shell_command` tool: runs shell commands, in the background too, and asks before it does. */
+
 /** The number of folders in a path. */
 const depthOf = (folder: string): number => folder.split("/").filter((part) => part !== "").length
 

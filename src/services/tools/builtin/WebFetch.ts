@@ -10,6 +10,8 @@ import { decodePage, mediaType, pageElement } from "../../../domain/tools/WebPag
 import { publicAddresses } from "../../platform/PublicNetwork.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
+/** The `web_fetch` tool: reads pages of the public internet. */
+
 /** Limits: addresses per call, time per page, characters of an answer, requests per minute to one host. */
 const maxAddresses = 20
 const fetchTimeout = Duration.seconds(10)

@@ -5,6 +5,8 @@ import type { Workspace } from "../../workspace/Workspace.ts"
 import { makePrepared, type Tool } from "../Tool.ts"
 import { FileChangeResult, fileChanges } from "./FileChange.ts"
 
+/** The `write_file` tool: writes whole files. */
+
 /** Whether to unescape content before writing it, for models that escape too much. Default: false. */
 export const UnescapesContent = Context.Reference<boolean>("palimpsest/services/tools/WriteFile/UnescapesContent", {
   defaultValue: () => false
@@ -21,7 +23,7 @@ const inSameForm = (before: string | undefined, content: string): string => {
   return before.startsWith(byteOrderMark) && !lines.startsWith(byteOrderMark) ? `${byteOrderMark}${lines}` : lines
 }
 
-/** The `write_file` tool: writes whole files. */
+/** The `write_file` tool: a new file, or another text in place of all that it has. */
 export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
     const changes = yield* fileChanges

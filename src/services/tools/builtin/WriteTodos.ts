@@ -2,6 +2,8 @@ import { Effect, Schema } from "effect"
 import { Todo } from "../../../domain/tools/ToolResult.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
+/** The `write_todos` tool: keeps the plan of the work. */
+
 /** What is wrong with a list. Undefined: nothing. */
 const wrong = (todos: ReadonlyArray<Todo>): string | undefined => {
   const blank = todos.findIndex(({ description }) => description.trim() === "")
@@ -18,7 +20,7 @@ const echo = (todos: ReadonlyArray<Todo>): string =>
     ? "The list is empty now."
     : `The list is now:\n${todos.map(({ description, status }, index) => `${index + 1}. [${status}] ${description}`).join("\n")}`
 
-/** The `write_todos` tool: keeps the plan of the work. Each call gives the whole list. */
+/** The `write_todos` tool. Each call gives the whole list. */
 export const writeTodos: Tool = make({
   name: "write_todos",
   description:

@@ -4,6 +4,8 @@ import type { NoopReason } from "../../Compression.ts"
 import { estimating, partsOf } from "./TokenEstimate.ts"
 import { maxCharsOf, type TruncateOptions, truncating, type Truncation } from "./ToolOutputs.ts"
 
+/** Decides whether and how the strategy `gemini` compresses a history: its threshold, its split and its fallbacks. */
+
 /** The fraction is out of range. Gemini CLI throws in this case. */
 interface SplitRefused {
   readonly _tag: "SplitRefused"

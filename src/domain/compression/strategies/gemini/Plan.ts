@@ -13,6 +13,8 @@ import { gemini } from "./Gemini.ts"
 import { estimate, estimating } from "./TokenEstimate.ts"
 import { outputOf, type Truncation } from "./ToolOutputs.ts"
 
+/** Makes the plan of a compression of the strategy `gemini` from its decision. */
+
 /** The input of a plan besides the conversation and the policy. */
 export interface GeminiPlanOptions {
   readonly forced: boolean

@@ -6,6 +6,8 @@ import type * as Work from "../../../text/SlicedWork.ts"
 import { gemini } from "./Gemini.ts"
 import { defaultRates, type Rates, textCost, unitsPerToken } from "./TokenEstimate.ts"
 
+/** Truncates tool outputs beyond a budget, as the strategy `gemini` does before it summarises. */
+
 /** Tokens of tool output to keep in full, newest first. */
 export const defaultToolBudget = 50_000
 /** Maximum characters of a placeholder. */

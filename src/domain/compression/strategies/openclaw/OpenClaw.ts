@@ -2,7 +2,7 @@ import type { AgentDefaults } from "../../AgentDefaults.ts"
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
 
-/** The constants of OpenClaw 2026.9. Those marked "Ours" differ from it. */
+/** The strategy `openclaw`: its constants and how it plans, as OpenClaw 2026.9; those marked "Ours" differ from it. */
 
 /** The agent's defaults under strategy `openclaw`, as in OpenClaw 2026.9. */
 export const openclawAgentDefaults = {

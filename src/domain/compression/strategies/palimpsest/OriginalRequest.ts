@@ -3,6 +3,8 @@ import { type Conversation, type Entry, sequenceOf } from "../../../conversation
 import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 
+/** Finds the user's first request, which the strategy `palimpsest` keeps in every snapshot. */
+
 const wordsIn = ({ text }: Span): number => text.trim().split(/\s+/).length
 
 /**

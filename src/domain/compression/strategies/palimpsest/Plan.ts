@@ -21,6 +21,8 @@ import {
 } from "./Shortening.ts"
 import { splitIndex } from "./Split.ts"
 
+/** Plans a compression of the strategy `palimpsest`: what is shortened, where to split, and which words are pinned. */
+
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9
 /**

@@ -2,6 +2,8 @@ import type { AgentDefaults } from "../../AgentDefaults.ts"
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
 
+/** The strategy `pi`: its constants, its defaults and how it plans. */
+
 /** The agent's defaults under strategy `pi`, as in Pi 0.73. */
 export const piAgentDefaults = {
   prompt: { size: "brief" },
