@@ -207,8 +207,7 @@ export class Projector {
         ? undefined
         : run.findLast(({ index, parts }) => parts.some((part, at) => isResponse(part) && this.isAnswer(index, at)))
     for (const [at, shown] of run.entries()) {
-      const message = this.sent(shown, last === undefined && at === 0 ? owed : nothing, shown === last ? owed : nothing)
-      if (message !== undefined) add(message)
+      add(this.sent(shown, last === undefined && at === 0 ? owed : nothing, shown === last ? owed : nothing))
     }
   }
 
@@ -220,7 +219,7 @@ export class Projector {
     return isResponse(part) && !this.isAnswer(index, at) ? orphanNote(part, item.entry.handles[at]) : part
   }
 
-  private sent(shown: Shown, before: ReadonlyArray<Part>, after: ReadonlyArray<Part>): SentMessage | undefined {
+  private sent(shown: Shown, before: ReadonlyArray<Part>, after: ReadonlyArray<Part>): SentMessage {
     const { item, parts } = shown
     const { author, content, id } = item.entry
     const kept: Array<Part> = []
@@ -247,7 +246,6 @@ export class Projector {
       keep(part, item.shortened.get(at)?.tokens ?? item.entry.tokens[at] ?? 0)
     }
     for (const part of after) keep(part)
-    if (kept.length === 0) return undefined
     return {
       entry: id,
       content: isWhole ? content : { ...content, parts: kept },

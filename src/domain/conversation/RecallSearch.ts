@@ -267,7 +267,7 @@ function* excerptOf(text: string, { best }: Hits): SlicedWork<string> {
           return `  ${at + 1}: ${clipAround(line, { start: start - from, end: end - from })}`
         })
       }
-      const gap = index > 0 && (all[index - 1]?.[0] ?? at) < at - 1 ? ["  …"] : []
+      const gap = (all[index - 1]?.[0] ?? at) < at - 1 ? ["  …"] : []
       // A blank line of context says nothing.
       return line.trim() === "" ? gap : [...gap, `  ${at + 1}- ${clipped(line, maxContextChars)}`]
     })

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { append, empty, type Entry, entryId, masked } from "../../../src/domain/conversation/Conversation.ts"
-import { findMaskable, ResultTokens } from "../../../src/domain/conversation/Masking.ts"
+import { findMaskable, ResultTokens, unmaskedTools } from "../../../src/domain/conversation/Masking.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { entryOf } from "../../support/entries.ts"
@@ -41,6 +41,16 @@ it.each([
     found.reduce((sum, { tokens }) => sum + tokens - 200, 0)
   )
 })
+
+it("results of tools that are needed verbatim are not masked", () =>
+  assert.deepStrictEqual(unmaskedTools.toSorted(), [
+    "activate_skill",
+    "ask_user",
+    "complete_task",
+    "enter_plan_mode",
+    "exit_plan_mode",
+    "write_todos"
+  ]))
 
 it("a result that is masked is not masked again, and the tokens of all are followed", () => {
   const shorten = { entry: entryId(3), part: 0, replacement: text("short"), tokens: TokenCount.make(450) }

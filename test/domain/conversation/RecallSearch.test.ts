@@ -220,6 +220,13 @@ describe("an answer", () => {
     const shown = (await search([part(1, "arguments", places)], "lock")).text
     assert.deepStrictEqual(shown.match(/lock\d/g), ["lock1", "lock2", "lock3"])
     assert.deepStrictEqual(shown.match(/^ {2}1: /gm)?.length, 3)
+    // Half a shown line lies between two matches of a line.
+    const near = [119, 120].map((gap) => `lock1${"x".repeat(gap)}lock2${"y".repeat(300)}`)
+    const found = await Promise.all(near.map((one) => search([part(1, "arguments", one)], "lock\\d")))
+    assert.deepStrictEqual(
+      found.map(({ text: each }) => each.split("\n").length),
+      [2, 3]
+    )
   })
 
   it("leaves secrets out, and finds none by their characters", async () => {
@@ -320,6 +327,8 @@ describe("what a search returns", () => {
       Array.from({ length: 6 }, (_, n) => part(100 * row + n, kind, `walnut ${n} ${"of the harbour ".repeat(12)}`))
     )
     const ways = new Set<string>()
+    const { text: few } = await search(parts, "walnut", { maxTokens: 100 })
+    assert.match(few, /\d texts of the agent/)
     for (const maxTokens of [100, 150, 200, 300, 600, 4_000]) {
       const { text: found } = await search(parts, "walnut", { maxTokens })
       assert.isAtMost(estimateText(found), maxTokens, String(maxTokens))

@@ -142,6 +142,9 @@ describe("head-tail-lines", () => {
   it("shortens an output of few but wide lines too", () => {
     const wide = `${"w".repeat(5_000_000)}\n${"v".repeat(10)}`
     assert.isBelow(shorten(wide, handle, "head-tail-lines").length, wide.length)
+    // A blank line stays one.
+    const spaced = shorten(`${"w".repeat(5_000_000)}\n\nend`, handle, "head-tail-lines")
+    assert.isTrue(spaced.endsWith("\n\nend"))
   })
 })
 
