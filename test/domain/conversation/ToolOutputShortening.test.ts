@@ -142,6 +142,10 @@ describe("head-tail-lines", () => {
   it("shortens an output of few but wide lines too", () => {
     const wide = `${"w".repeat(5_000_000)}\n${"v".repeat(10)}`
     assert.isBelow(shorten(wide, handle, "head-tail-lines").length, wide.length)
+    assert.deepStrictEqual(
+      split(shorten(`\n${numbered(100)}`, handle, "head-tail-lines", size({ lines: 12 }))).lines.slice(0, 3),
+      ["", "line 1", "... [CONTENT TRUNCATED] ..."]
+    )
     // A blank line stays one.
     const spaced = shorten(`${"w".repeat(5_000_000)}\n\nend`, handle, "head-tail-lines")
     assert.isTrue(spaced.endsWith("\n\nend"))
