@@ -1,18 +1,24 @@
-import { Layer } from "effect"
-import { own } from "../../services/runtime/OwnLayers.ts"
+import { Layer, Predicate } from "effect"
+import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { own, refused } from "../../services/runtime/OwnLayers.ts"
 import * as FileSessionStore from "../session/FileSessionStore.ts"
 import * as FileTempStore from "../session/FileTempStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 import * as FileCalibrations from "../tokens/FileCalibrations.ts"
 import { nodeServices } from "./LiveNode.ts"
 
+// An empty path would be the root of the file system.
+const isFolder = (folder: unknown) => Predicate.isString(folder) && folder.trim() !== ""
+
 /**
  * Sessions, calibrations of token counts and the texts that `Compress` took out of messages in a folder, which is created when missing: the `home` of `Palimpsest.layer` and `ContextWindow.layer`. The
  * program lays its own out in the same way. Needs `@effect/platform-node`.
  */
 export const layer = (folder: string) =>
-  own(() =>
-    Layer.merge(
+  own(() => {
+    const problem = optionCheck(isFolder, "the path of a folder")("the home", folder ?? null)
+    if (problem !== undefined) return refused(problem)
+    return Layer.merge(
       FileSessionStore.layer(`${folder}/sessions`),
       FileCalibrations.layer(`${folder}/calibrations.json`)
     ).pipe(
@@ -20,4 +26,4 @@ export const layer = (folder: string) =>
       Layer.provideMerge(FileTempStore.layer(`${folder}/blobs`)),
       Layer.provide(nodeServices)
     )
-  )
+  })

@@ -212,11 +212,12 @@ export class Chat extends Context.Service<
     readonly search: (request: RecallSearch) => Effect.Effect<FoundParts, BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/chat/Chat") {
-  /** Continues the conversation of `options.session` in `options.log`. */
+  /** Continues the conversation of `options.session` in `options.log`. Fails with settings that no conversation can have. */
   static readonly make = Effect.fnUntraced(function* (
     options: ChatOptions
-  ): Effect.fn.Return<Chat["Service"], never, ChatServices | Scope.Scope> {
+  ): Effect.fn.Return<Chat["Service"], InvalidOption, ChatServices | Scope.Scope> {
     const chat = yield* makeState(options, yield* Scope.Scope)
+    yield* checkSettings(yield* Ref.get(chat.settings))
     const context = yield* servicesOf(options)
     const { started } = yield* Ref.get(chat.session)
     const spans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

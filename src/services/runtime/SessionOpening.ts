@@ -336,7 +336,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   const opened = stored === undefined ? store : { ...store, create: () => sessionError(new SessionNotFound({ id })) }
   const services = Context.make(ChatDefaults, initial).pipe(Context.add(SessionStore, opened))
   const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeedContext(services))))
-  const chat = yield* Effect.catchTag(Context.get(chats, Chats).open(id), "InvalidOption", Effect.die)
+  const chat = yield* Context.get(chats, Chats).open(id)
   const isNew = stored === undefined
   if (isNew) {
     yield* Effect.addFinalizer(() =>
