@@ -1,6 +1,9 @@
 import { Layer, Predicate } from "effect"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import { own, refused } from "../../services/runtime/OwnLayers.ts"
+import type { SessionStore } from "../../services/session/SessionStore.ts"
+import type { TempStore } from "../../services/session/TempStore.ts"
+import type { Calibrations } from "../../services/tokens/Calibrations.ts"
 import * as FileSessionStore from "../session/FileSessionStore.ts"
 import * as FileTempStore from "../session/FileTempStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
@@ -14,9 +17,9 @@ const isFolder = (folder: unknown) => Predicate.isString(folder) && folder.trim(
  * Sessions, calibrations of token counts and the texts that `Compress` took out of messages in a folder, which is created when missing: the `home` of `Palimpsest.layer` and `ContextWindow.layer`. The
  * program lays its own out in the same way. Needs `@effect/platform-node`.
  */
-export const layer = (folder: string) =>
+export const layer = (folder: string): Layer.Layer<Calibrations | SessionStore | TempStore> =>
   own(() => {
-    const problem = optionCheck(isFolder, "the path of a folder")("the home", folder ?? null)
+    const problem = valueCheck(isFolder, "the path of a folder")("the home", folder)
     if (problem !== undefined) return refused(problem)
     return Layer.merge(
       FileSessionStore.layer(`${folder}/sessions`),

@@ -5,7 +5,8 @@ import {
   type Policy,
   policyProblem,
   shareProblem,
-  tokensProblem
+  tokensProblem,
+  valueCheck
 } from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
@@ -180,7 +181,7 @@ const checks: { readonly [K in keyof ChatSettings]-?: OptionCheck } = {
 
 /** Says what is wrong with the first of these settings whose value no conversation can have; undefined: nothing. */
 export const settingsProblem = (settings: Partial<ChatSettings>): string | undefined =>
-  object("the settings", settings ?? null) ??
+  valueCheck(Predicate.isObject, "an object")("settings", settings) ??
   Struct.keys(checks)
     .map((name) => checks[name](name, settings[name]))
     .find(Predicate.isNotUndefined)

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Predicate, RcMap, Scope } from "effect"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
 import { emptySession, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -65,7 +65,7 @@ export class Chats extends Context.Service<
         // A failure must not stay cached in the caller's scope: every caller would receive it until that scope
         // closes.
         open: Effect.fnUntraced(function* (key) {
-          const problem = optionCheck(Predicate.isString, "a text")("the key", key ?? null)
+          const problem = valueCheck(Predicate.isString, "a text")("the key", key)
           if (problem !== undefined) return yield* new InvalidOption({ message: problem })
           return yield* RcMap.get(chats, sessionIdOf(key))
         }, allOrNothing)

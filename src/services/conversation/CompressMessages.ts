@@ -6,7 +6,8 @@ import {
   optionCheck,
   type Policy,
   policyProblem,
-  tokenOptions
+  tokenOptions,
+  valueCheck
 } from "../../domain/compression/strategies/Policy.ts"
 import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
@@ -155,7 +156,7 @@ export const compressIn = Effect.fnUntraced(function* <M, G extends MessageRange
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions
 ): Effect.fn.Return<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> {
-  const problem = optionCheck(Array.isArray, "a list")("the messages", messages ?? null)
+  const problem = valueCheck(Array.isArray, "a list")("messages", messages)
   if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const groups = read(messages)
   const grouped = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))

@@ -4,7 +4,7 @@ import * as AiChat from "effect/ai/Chat"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
-import { optionCheck, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { type Policy, valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import { type Patch, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { requestMark } from "../../domain/conversation/FailureMemory.ts"
 import { isUnchanged, repaired } from "../../domain/effect-ai/PromptRepair.ts"
@@ -112,7 +112,7 @@ export class CompressedChat extends Context.Service<
   ): Effect.fn.Return<CompressedChat["Service"], SessionStoreError | AiError.AiError, Requirements | Scope.Scope> {
     const context = yield* Effect.context<Requirements>()
     const window = yield* Effect.mapError(makeWindow(options), ({ message }) => invalidInput("make", message))
-    const problem = optionCheck(Predicate.isString, "the id of a session")("session", options.session ?? null)
+    const problem = valueCheck(Predicate.isString, "the id of a session")("session", options.session)
     if (problem !== undefined) return yield* invalidInput("make", problem)
     // An unknown id begins a new session.
     const opened = yield* openSession(options.session).pipe(

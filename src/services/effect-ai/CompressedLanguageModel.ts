@@ -3,6 +3,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
 import { empty } from "../../domain/conversation/Conversation.ts"
+import { assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
@@ -151,7 +152,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const inner = yield* LanguageModel.LanguageModel
   const made = yield* Effect.result(makeWindow(options))
   const problem = Result.isFailure(made) ? made.failure.message : memoryProblem(options)
-  const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ model: options.model }))
+  const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ window: assumedWindow }))
   const names = yield* makeNames
   const { conversations = defaultConversations, remembered = defaultRemembered } = options
   const all = makePromptConversations(window, names, { whole: conversations, remembered })

@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 
 /** Takes a layer that a program supplied, so that it is built in the program. */
 export type Supplied = <A, E, R>(part: Layer.Layer<A, E, R>) => Layer.Layer<A, E, R>
@@ -14,11 +14,12 @@ const buildIn = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap, s
   )
 
 /** The layer of an option that no program with types can pass. */
-export const refused = (message: string) => Layer.unwrap(Effect.die(new InvalidOption({ message })))
+export const refused = <A>(message: string): Layer.Layer<A> =>
+  Layer.fromBuildMemo(() => Effect.die(new InvalidOption({ message })))
 
 /** A part that a program without types supplied may be no layer. */
 const layerOf = <A, E, R>(part: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> => {
-  const message = optionCheck(Layer.isLayer, "a layer")("a part", part)
+  const message = valueCheck(Layer.isLayer, "a layer")("a part", part)
   return message === undefined ? part : refused(message)
 }
 

@@ -142,6 +142,15 @@ describe("failures", () => {
     assert.deepInclude(invalid, { _tag: "SessionSelectionError", problem: { _tag: "InvalidId" } })
   })
 
+  it.live.each([{ threshold: 7 }, { threshold: 7, session: { _tag: "Named", name: "new" } }] as const)(
+    "an option that no conversation can have is named: %j",
+    function* (options) {
+      const error = yield* failure(options)
+      assert.strictEqual(error?._tag, "InvalidOption")
+      assert.strictEqual(error?.message, "threshold is 7; expected a fraction from 0 to 1")
+    }
+  )
+
   it.live("an unusable folder is named", function* () {
     const error = yield* failure({ addDir: ["/not/there"] })
     assert.strictEqual(error?._tag, "WorkspaceFolderError")

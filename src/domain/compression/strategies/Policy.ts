@@ -57,11 +57,15 @@ const shown = (value: unknown): string => {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : String(value)
 }
 
-/** Checks an option by a predicate. `expected`: what it may be. */
-export const optionCheck =
+/** Checks a value that has to be there by a predicate. `expected`: what it may be. */
+export const valueCheck =
   (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
   (name, value) =>
-    value === undefined || isValid(value) ? undefined : `${name} is ${shown(value)}; expected ${expected}`
+    isValid(value) ? undefined : `${name} is ${shown(value)}; expected ${expected}`
+
+/** Checks an option, which may be absent. */
+export const optionCheck = (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
+  valueCheck((value) => value === undefined || isValid(value), expected)
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
