@@ -1,5 +1,5 @@
 import * as everyEffect from "effect"
-import { Cause, Effect, Layer, Schema } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import * as everyAi from "effect/ai"
 import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
 import { mkdtempSync } from "node:fs"
@@ -198,6 +198,24 @@ describe("Palimpsest.layer", () => {
       const error = yield* Effect.flip(Effect.scoped(Effect.provide(opened, Palimpsest.layer({ store }))))
       assert.include(error.message, `maxConnections is ${maxConnections}; expected a number, 1 or more`)
     }
+  })
+
+  it.effect.each(["chat", "layer"])("ends the turn of a chat whose scope closes: that of the %s", function* (which) {
+    const scopes = { chat: yield* Scope.make(), layer: yield* Scope.make() }
+    const asked = yield* Deferred.make<void>()
+    const layer = Palimpsest.layer({ model: ScriptedModel.layer([ScriptedModel.hang]) })
+    const services = yield* Layer.buildWithScope(layer, scopes.layer)
+    const chat = yield* Scope.provide(Effect.provideContext(opened, services), scopes.chat)
+    const turn = yield* chat.send("Hello").pipe(
+      Stream.runForEach(() => Deferred.succeed(asked, undefined)),
+      Effect.flip,
+      Effect.forkChild
+    )
+    yield* Deferred.await(asked)
+    yield* Scope.close(scopes[which === "chat" ? "chat" : "layer"], Exit.void)
+    assert.strictEqual((yield* Fiber.join(turn)).message, "session one was closed; open it again")
+    assert.deepStrictEqual(yield* chat.contents, [])
+    yield* Scope.close(scopes.chat, Exit.void)
   })
 
   it.effect("states the errors and the needs of its parts", () =>

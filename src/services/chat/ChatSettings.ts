@@ -109,7 +109,6 @@ const isAtLeast = (least: number) => (value: unknown) => Predicate.isNumber(valu
 const number = optionCheck(isNumber, "a number")
 const size = optionCheck(isAtLeast(0), "a number, 0 or more")
 const text = optionCheck(Predicate.isString, "a text")
-const modelName = optionCheck((value) => Predicate.isString(value) && value !== "", "the name of a model")
 const effect = optionCheck(Effect.isEffect, "an effect")
 const object = optionCheck(Predicate.isObject, "an object")
 const listOf = (isItem: (item: unknown) => boolean, expected: string) =>
@@ -144,9 +143,9 @@ const isTurnRetries = (retries: unknown) =>
 
 /** What each setting may be. A program without types may pass anything. */
 const checks: { readonly [K in keyof ChatSettings]-?: OptionCheck } = {
-  model: modelName,
-  chosen: modelName,
-  routed: modelName,
+  model: optionCheck((value) => Predicate.isString(value) && value !== "", "the name of a model"),
+  chosen: text,
+  routed: text,
   isUnavailable: optionCheck(Predicate.isFunction, "a function of a name"),
   cwd: text,
   window,

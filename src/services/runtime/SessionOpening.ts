@@ -6,7 +6,7 @@ import { applyEvent, emptySession, startedWith } from "../../domain/session/Sess
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Chat, reconfigure } from "../chat/Chat.ts"
+import { Chat } from "../chat/Chat.ts"
 import { Chats } from "../chat/Chats.ts"
 import { ChatDefaults, type ChatSettings, defaultTurnRetries } from "../chat/ChatSettings.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -346,7 +346,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
       })
     )
   } else if (options.model !== undefined) {
-    yield* reconfigure(chat, { model: options.model })
+    yield* chat.configure({ model: options.model })
   } else {
     yield* reportReplacement(stored.model, (yield* chat.settings).model, handlers.notify)
   }
