@@ -19,6 +19,7 @@ import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 import programJson from "../program/package.json" with { type: "json" }
+import { blocks, pages } from "./support/pages.ts"
 import { unnamedTypes } from "./support/publicTypes.ts"
 import { assert, describe, it } from "./support/vitest.ts"
 
@@ -173,6 +174,41 @@ const documentedIn = (folder: string) =>
       )
     ])
     .map(([, title = "", code = ""], at) => ({ name: `docs-${at}.ts`, title, code: code.replace(/^\s*\* ?/gm, "") }))
+
+/** What programs of the pages take from the text around them. */
+const assumed: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    [
+      ["effect", "Effect", "Layer", "Schema", "Stream"],
+      ["effect/ai", "Toolkit"],
+      ["node:test", "describe", "it"],
+      ["palimpsest", "Chats", "Compression", "ContextWindow", "Palimpsest", "Tokens"],
+      ["palimpsest/testing", "MemoryTempStore", "StrategyContract"]
+    ].flatMap(([from, ...names]) => names.map((name) => [name, `import { ${name} } from "${from}"`]))
+  ),
+  Provider: `declare const Provider: import("effect").Layer.Layer<import("effect/ai").LanguageModel.LanguageModel>`,
+  Support: `declare const Support: import("effect").Layer.Layer<import("palimpsest").Palimpsest.Services>`,
+  MyRuntime: `declare const MyRuntime: import("effect").Layer.Layer<import("palimpsest").Chats.Chats>`,
+  myTools: `declare const myTools: import("effect/ai").Toolkit.Toolkit<{}>`,
+  mine: `declare const mine: import("palimpsest").Compression.StrategyRunner`,
+  chat: `declare const chat: import("effect/ai").Chat.Chat`,
+  prompt: `declare const prompt: string`,
+  messages: `declare const messages: ReadonlyArray<{ readonly role: string; readonly content: string }>`,
+  mySummary: `declare const mySummary: (entries: ReadonlyArray<import("palimpsest").Conversation.Entry>) => import("effect").Effect.Effect<string>`,
+  myTokenizer: `declare const myTokenizer: { readonly encode: (text: string) => ReadonlyArray<number> }`,
+  askOperator: `declare const askOperator: NonNullable<import("palimpsest").Tools.ApprovalOptions["ask"]>`
+}
+
+/** The programs of the pages, each as a module. */
+const programs = pages.flatMap(({ name, text }) =>
+  blocks(text, "ts").map((code, at) => {
+    const isOpen = (word: string) =>
+      new RegExp(`\\b${word}\\b`).test(code) && !new RegExp(`(?:import \\{[^}]*|const )\\b${word}\\b`).test(code)
+    const around = Object.entries(assumed).flatMap(([word, line]) => (isOpen(word) ? [line] : []))
+    return { name: `page-${path.basename(name, ".md")}-${at}.ts`, code: [...around, code, "export {}"].join("\n") }
+  })
+)
+const programNames = new Set(programs.map(({ name }) => name))
 
 /** Whether a copied example says that it needs more than the library. */
 const needsPlatform = (example: string) =>
@@ -457,16 +493,32 @@ describe("a fresh project", () => {
     const copied = globSync("*.ts", { cwd: lean })
     const others = copied.filter((name) => examples.includes(name) && needsPlatform(name))
     const platform = yield* machine
+    for (const { code, name } of programs) writeFileSync(path.join(platform, name), code)
     for (const name of others) cpSync(path.join(lean, name), path.join(platform, name))
     // Our declarations, and effect's, are checked too: those of every entry, where the peers are not installed.
     for (const [place, files, skipLibCheck] of [
       [lean, copied.filter((name) => !others.includes(name)), false],
-      [platform, others, true]
+      [platform, others, true],
+      // Pieces of programs, which use little of what they make.
+      [platform, programs.map(({ name }) => name), true]
     ] as const) {
-      const options = { ...compilerOptions, skipLibCheck }
+      const options = {
+        ...compilerOptions,
+        skipLibCheck,
+        noUnusedLocals: !files.some((name) => programNames.has(name))
+      }
       writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files }))
       succeeded(yield* node([installed("typescript", "bin", "tsc")], place), `tsc in ${place}`)
     }
+  })
+
+  it.effect("runs the program of the README", function* () {
+    const { lean } = yield* fresh
+    const [program = ""] = blocks(readFileSync(path.join(root, "README.md"), "utf8"), "ts")
+    writeFileSync(path.join(lean, "readme.ts"), program)
+    const ended = yield* node(["readme.ts"], lean)
+    succeeded(ended, "readme.ts")
+    assert.strictEqual(ended.stdout, "A test fails.\n")
   })
 
   it.effect("runs the examples of its docstrings, each with the output that it promises", function* () {

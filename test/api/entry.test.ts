@@ -1,5 +1,5 @@
 import * as everyEffect from "effect"
-import { Cause, Effect, Layer, Schema } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import * as everyAi from "effect/ai"
 import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
 import { mkdtempSync } from "node:fs"
@@ -19,7 +19,9 @@ import {
   Tools
 } from "../../src/index.ts"
 import * as Home from "../../src/layers/assembly/Home.ts"
+import * as AnthropicModel from "../../src/layers/model/AnthropicModel.ts"
 import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
+import * as PostgresSessionStore from "../../src/layers/session/PostgresSessionStore.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
 import { assert, describe, it } from "../support/vitest.ts"
@@ -120,20 +122,100 @@ describe("Palimpsest.layer", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 
-  it.effect("dies of settings of a chat that none can have, when they are set", Palimpsest.layer(), function* () {
+  const impossible: ReadonlyArray<readonly [change: object, told: string]> = [
+    [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
+    [{ window: "8000" }, 'window is "8000"; expected a number of tokens, 1 or more'],
+    [{ window: null }, "window is null; expected a number of tokens, 1 or more"],
+    [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
+    [{ overflowFactor: Number.NaN }, "overflowFactor is NaN; expected a number, 0 or more"],
+    [{ model: "" }, 'model is ""; expected the name of a model'],
+    [{ cwd: 5 }, "cwd is 5; expected a text"],
+    [{ systemInstruction: {} }, "systemInstruction is of the type object; expected a text"],
+    [{ refreshEnvironment: () => "now" }, "refreshEnvironment is of the type function; expected an effect"],
+    [{ tools: {} }, "tools is of the type object; expected a list of declarations"],
+    [{ generation: { temperature: "hot" } }, 'generation.temperature is "hot"; expected a number'],
+    [
+      { generation: { maxOutputTokens: -1 } },
+      "generation.maxOutputTokens is -1; expected a number of tokens, 0 or more"
+    ],
+    [{ toolOutput: { most: Number.NaN } }, "toolOutput.most is NaN; expected a number, 0 or more"],
+    [{ masking: true }, "masking is true; expected an object"],
+    [{ masking: { least: -1 } }, "masking.least is -1; expected a number, 0 or more"],
+    [{ unmaskedTools: "grep" }, 'unmaskedTools is "grep"; expected a list of names'],
+    [{ models: { own: { window: 0 } } }, "models.own.window is 0; expected a number of tokens, 1 or more"],
+    [{ models: { own: null } }, "models.own is null; expected an object"],
+    [
+      { retries: { call: { attempts: Number.NaN } } },
+      "retries is of the type object; expected attempts, 1 or more, and delays, 0 or more, of `call` and of `answer`"
+    ],
+    [{ policy: 5 }, "policy is 5; expected an object"],
+    [{ policy: { preserve: 4 } }, "preserve is 4; expected a fraction from 0 to 1"],
+    [{ policy: { strategy: "none" } }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
+  ]
+  it.effect("refuses settings of a chat that none can have", Palimpsest.layer(), function* () {
     const chat = yield* opened
-    for (const [change, told] of [
-      [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
-      [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
-      [{ policy: { preserve: 4 } }, "preserve is 4; expected a fraction from 0 to 1"],
-      [
-        { policy: { strategy: Compression.OwnStrategyName.make("none") } },
-        "no strategy is called none; expected palimpsest or gemini or pi or openclaw"
+    const { model, session } = { ...(yield* chat.settings), session: yield* chat.session }
+    for (const [change, told] of impossible) {
+      const settings = { model, ...change }
+      const log = { append: () => Effect.void }
+      const runs: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        chat.configure(change),
+        Effect.provide(Effect.scoped(Chats.Chat.make({ log, session, settings })), Palimpsest.layer()),
+        Effect.scoped(Effect.provide(opened, Palimpsest.layer({ chat: change })))
       ]
+      for (const run of runs) assert.strictEqual(String(yield* Effect.flip(run)), `InvalidOption: ${told}`)
+    }
+    assert.include(String(yield* Effect.flip(chat.configure(null as never))), "settings is null; expected an object")
+    assert.include(String(yield* Effect.flip(Chats.open(5 as never))), "the key is 5; expected a text")
+  })
+
+  it.effect("refuses parts that are no layers, and a home at the root of the disk", function* () {
+    for (const [options, told] of [
+      [{ model: {} }, "a part is of the type object; expected a layer"],
+      [{ store: 5 }, "a part is 5; expected a layer"],
+      [{ home: Home.layer("") }, 'the home is ""; expected the path of a folder'],
+      [{ home: Home.layer(undefined as never) }, "the home is undefined; expected the path of a folder"]
     ] as const) {
-      const exit = yield* Effect.exit(chat.configure(change))
+      const exit = yield* Effect.exit(Effect.scoped(Effect.provide(opened, Palimpsest.layer(options as {}))))
       assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)
     }
+  })
+
+  it.effect("fails each call of a model whose options cannot be, and opens no pool without connections", function* () {
+    for (const [model, told] of [
+      [OpenAiModel.layer({ baseUrl: "localhost:11434" }), 'baseUrl is "localhost:11434"'],
+      [OpenAiModel.layer({ baseUrl: "" }), 'baseUrl is ""'],
+      [AnthropicModel.layer({ baseUrl: "ftp://a" }), 'baseUrl is "ftp://a"'],
+      [AnthropicModel.layer({ apiKey: 5 as never }), "apiKey is not what it has to be"]
+    ] as const) {
+      const asked = Models.Model.use(({ generate }) => generate({ model: "m", contents: [] }))
+      const { reason } = yield* Effect.flip(Effect.provide(asked, model))
+      assert.strictEqual(reason._tag, "InvalidRequestError")
+      assert.include(reason.message, told)
+    }
+    for (const maxConnections of [0, -1, Number.NaN]) {
+      const store = PostgresSessionStore.layer("postgres://me@127.0.0.1:1/db", { maxConnections })
+      const error = yield* Effect.flip(Effect.scoped(Effect.provide(opened, Palimpsest.layer({ store }))))
+      assert.include(error.message, `maxConnections is ${maxConnections}; expected a number, 1 or more`)
+    }
+  })
+
+  it.effect.each(["chat", "layer"])("ends the turn of a chat whose scope closes: that of the %s", function* (which) {
+    const scopes = { chat: yield* Scope.make(), layer: yield* Scope.make() }
+    const asked = yield* Deferred.make<void>()
+    const layer = Palimpsest.layer({ model: ScriptedModel.layer([ScriptedModel.hang]) })
+    const services = yield* Layer.buildWithScope(layer, scopes.layer)
+    const chat = yield* Scope.provide(Effect.provideContext(opened, services), scopes.chat)
+    const turn = yield* chat.send("Hello").pipe(
+      Stream.runForEach(() => Deferred.succeed(asked, undefined)),
+      Effect.flip,
+      Effect.forkChild
+    )
+    yield* Deferred.await(asked)
+    yield* Scope.close(scopes[which === "chat" ? "chat" : "layer"], Exit.void)
+    assert.strictEqual((yield* Fiber.join(turn)).message, "session one was closed; open it again")
+    assert.deepStrictEqual(yield* chat.contents, [])
+    yield* Scope.close(scopes.chat, Exit.void)
   })
 
   it.effect("states the errors and the needs of its parts", () =>

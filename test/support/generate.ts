@@ -552,7 +552,7 @@ export const play = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
   const begin = ({ log, ...opened }: ChatOptions) =>
     Effect.map(
-      Chat.keep({ ...opened, log: recorded(world.log?.(log) ?? log, events) }),
+      Effect.orDie(Chat.keep({ ...opened, log: recorded(world.log?.(log) ?? log, events) })),
       (chat) => world.chat?.(chat) ?? chat
     )
   const created = yield* Effect.orDie(Scope.provide(store.create(started), scope))

@@ -111,6 +111,7 @@ const exitError = (error: RuntimeError, now: number): ExitError => {
       const source = error.isRequested ? "" : "; it comes from the settings or PALIMPSEST_MODEL"
       return badInput(`${printableLine(error.message)}${source}`)
     }
+    case "InvalidOption":
     case "SettingsError":
     case "SystemPromptError":
     case "WorkspaceFolderError":

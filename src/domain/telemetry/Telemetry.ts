@@ -179,7 +179,7 @@ export class ActivityBuffer {
   private readonly capacity: number
 
   constructor(capacity: number) {
-    this.capacity = Math.max(1, Math.floor(capacity))
+    this.capacity = Math.max(1, Math.floor(capacity) || 1)
   }
 
   /** Adds a record. */

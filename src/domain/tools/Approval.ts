@@ -13,9 +13,9 @@ export type ApprovalMode = typeof ApprovalMode.Type
 /** The modes from the narrowest to the widest. */
 const modesByWidth: ReadonlyArray<ApprovalMode> = ["plan", "none", "edits", "all"]
 
-/** The narrower of two modes. */
+/** The narrower of two modes. A mode that a program without types made up allows nothing. */
 export const narrowerMode = (one: ApprovalMode, other: ApprovalMode): ApprovalMode =>
-  modesByWidth.find((mode) => mode === one || mode === other) ?? one
+  modesByWidth[Math.min(modesByWidth.indexOf(one), modesByWidth.indexOf(other))] ?? "none"
 
 /** The present mode, and the mode that follows a plan: they differ only in plan mode. */
 export interface ApprovalModes {

@@ -39,13 +39,13 @@ export type SummarizerServices = HomeServices | HookSystem | Model | TokenCounte
 
 /** The parts that a program supplies. Absent ones have defaults. `E` and `R` are the errors and requirements of these parts. */
 export interface LibraryOptions<E = never, R = never> {
-  /** Answers messages, and writes the snapshots where the policy says so (`summarizer: "model"`). Default: none; code writes the snapshots. */
+  /** Answers messages, and writes the snapshots of chats unless their policy says `summarizer: "extractive"`. Default: none; code writes the snapshots. */
   readonly model?: Layer.Layer<Model, E, R> | undefined
   /** Keeps the sessions. Default: those of `home`; without `home` the memory of the process. */
   readonly store?: Layer.Layer<SessionStore, E, R> | undefined
   /** Keeps sessions and calibrations of token counts, such as `Home.layer(folder)` of `palimpsest/node`. Default: the memory of the process. */
   readonly home?: Layer.Layer<HomeServices, E, R> | undefined
-  /** Writes the snapshots, which are verified. Default: `model` or code, as the policy says. It may need the model and the other parts. */
+  /** Writes the snapshots, which are verified. Default: `model` or code, as the policy says; that of chats says `model`. It may need the model and the other parts. */
   readonly summarizer?: Layer.Layer<Summarizer, E, R | SummarizerServices> | undefined
   /** Counts tokens. Default: an estimate that learns from the counts which `model` reports. */
   readonly counter?: Layer.Layer<TokenCounter, E, R> | undefined

@@ -1,7 +1,14 @@
-import { Config, Effect, Layer, Option, Redacted, Result, Schema, type Duration } from "effect"
+import { Config, Effect, Layer, Option, Predicate, Redacted, Result, Schema, type Duration } from "effect"
+import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
 import type { LearnedForm } from "../../domain/wire/LearnedForm.ts"
 import { toolDeclarations, toolNames } from "../../domain/wire/ToolDeclarations.ts"
-import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import {
+  failingModel,
+  InvalidRequestError,
+  Model,
+  type ModelError,
+  type ModelRequest
+} from "../../services/model/Model.ts"
 import { send, type Send } from "./HttpSend.ts"
 import { failed } from "./ModelFailures.ts"
 import { keyError, type ProviderNames } from "./ProviderErrors.ts"
@@ -81,10 +88,14 @@ export const providerOf = (
   }
 }
 
+const addressText = "a URL that starts with http"
+
 /** Without its scheme, `localhost:8080` would be a URL of the scheme `localhost`. */
+const isWeb = ({ protocol }: URL) => /^https?:$/.test(protocol)
+
 const Endpoint = Schema.Union([
   Schema.Literal(""),
-  Schema.URL.check(Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol) || "a URL that starts with http"))
+  Schema.URL.check(Schema.makeFilter((url) => isWeb(url) || addressText))
 ])
 
 /** The first value that is not blank: shells and env files leave blank what is not set. */
@@ -103,11 +114,31 @@ export const optionsConfig = (names: ProviderNames): Config.Config<ProviderOptio
     }))
   )
 
-/** A layer of a provider, with options of its own or from the environment. Building it connects to nothing. */
+const isAddress = (value: unknown) => URL.canParse(String(value)) && isWeb(new URL(String(value)))
+
+/** Says what is wrong with the options of a provider; undefined: nothing. No message shows a key. */
+const optionsProblem = ({ apiKey, baseUrl, model }: ProviderOptions): string | undefined =>
+  (apiKey === undefined || typeof apiKey === "string" || Redacted.isRedacted(apiKey)
+    ? undefined
+    : "apiKey is not what it has to be; expected a text, or one that is redacted") ??
+  optionCheck(isAddress, addressText)("baseUrl", baseUrl) ??
+  optionCheck(Predicate.isString, "the name of a model")("model", model)
+
+/**
+ * A layer of a provider, with options of its own or from the environment. Building it connects to nothing; with options that no provider can have, each
+ * call fails.
+ */
 export const modelLayer = <E>(
   options: Effect.Effect<ProviderOptions, E>,
   make: (options: ProviderOptions, send: Send) => Model["Service"]
-): Layer.Layer<Model, E> => Layer.effect(Model, Effect.zipWith(options, send, make))
+): Layer.Layer<Model, E> =>
+  Layer.effect(
+    Model,
+    Effect.zipWith(options, send, (given, own) => {
+      const detail = optionsProblem(given)
+      return detail === undefined ? make(given, own) : failingModel(() => new InvalidRequestError({ detail }))
+    })
+  )
 
 /** Whether a key can be a header. HTTP clients refuse any other; `fetch` says so with the key in its message. */
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)

@@ -51,7 +51,8 @@ const foreignPart = (database: DatabaseSync): string | undefined => {
 }
 
 const openDatabase = Effect.fnUntraced(function* (filename: string) {
-  const failed = (message: string) => (cause: unknown) => new SqliteUnavailable({ filename, message, cause })
+  const failed = (message: string) => (cause: unknown) =>
+    new SqliteUnavailable({ filename: String(filename), message, cause })
   const tooOld = failed(`SQLite needs Node 22.16 or newer, and this is ${process.versions.node}`)
   const loaded = yield* sqlite
   if (loaded === undefined) return yield* tooOld(undefined)

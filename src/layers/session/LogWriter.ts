@@ -2,7 +2,7 @@ import { Effect, type Scope, Semaphore } from "effect"
 import { type Checkpoint, goesBeyond, replacesView } from "../../domain/session/Checkpoint.ts"
 import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
 import { applyEvent, type Session, type SessionEvent } from "../../domain/session/Session.ts"
-import { type SessionLog, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
+import { closedSession, type SessionLog, type SessionStoreError } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import type { ReadLog } from "./LogReading.ts"
 
@@ -37,7 +37,7 @@ export const openWriter = Effect.fnUntraced(function* <Line>(
   const commit = yield* Semaphore.make(1)
   let state = opened
   let isClosed = false
-  const refused = Effect.fail(sessionUnavailable("append", `session ${id} was closed; open it again`))
+  const refused = Effect.fail(closedSession(id))
   const whole = Effect.suspend(() => readWhole(state.good))
   // A store of lines continues the log as it is now: acknowledged lines are gone after a rollback that was not this store's.
   const readAgain = (error: SessionStoreError) =>

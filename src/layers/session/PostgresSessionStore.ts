@@ -1,6 +1,7 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Predicate } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
+import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
 import { type SessionStore, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
 import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as BackedSessionStore from "./BackedSessionStore.ts"
@@ -14,14 +15,20 @@ export interface PostgresSessionOptions extends SqlSessionBacking.SqlSessionOpti
   readonly maxConnections?: number | undefined
 }
 
-const clientOf = (url: string, maxConnections: number) =>
-  PostgresClient.make(url, maxConnections).pipe(
+const connections = optionCheck((count) => Predicate.isNumber(count) && count >= 1, "a number, 1 or more")
+
+const clientOf = Effect.fnUntraced(function* (url: string, maxConnections: number) {
+  // A pool of none would wait for ever.
+  const problem = connections("maxConnections", maxConnections)
+  if (problem !== undefined) return yield* sessionUnavailable("open the database", problem)
+  return yield* PostgresClient.make(url, maxConnections).pipe(
     Effect.mapError((error) =>
       error._tag === "PostgresMissing"
         ? sessionUnavailable("open the database", error.message, error)
         : SqlSessionBacking.databaseError("open the database", error)
     )
   )
+})
 
 /**
  * Sessions in a database of PostgreSQL, by its URL: several processes and machines may use it. Needs the package `@effect/sql-pg`,

@@ -212,7 +212,10 @@ const conversation = Effect.fnUntraced(function* (
     sessions === undefined
       ? { append: () => Effect.void }
       : yield* Effect.mapError(sessions.create(started), ({ message }) => failure(message))
-  return yield* Chat.make({ log, session: applyEvent(emptySession, started), settings })
+  return yield* Effect.mapError(
+    Chat.make({ log, session: applyEvent(emptySession, started), settings }),
+    ({ message }) => failure(message)
+  )
 })
 
 /** The number of agent conversations that `recall` reads: the ones started last. */

@@ -135,7 +135,7 @@ const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emi
     log: { append: () => Effect.void },
     session: yield* options.chat.session,
     settings: withoutThreshold(settings)
-  })
+  }).pipe(Effect.orDie)
   const progress = flushProgress(options.memoryTool)
   const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
   yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {

@@ -82,11 +82,11 @@ export const afterUse = (used: ConsumedLimits, model: string, usage: Usage | nul
         cost: used.cost + (costOf([{ model, usage }], prices, false).total ?? 0)
       }
 
-/** The limit that the run has reached. Undefined: none. */
+/** The limit that the run has reached. Undefined: none. A limit that is no number is reached at once. */
 export const exceededLimit = ({ cost, tokens, turns }: Limits, used: ConsumedLimits): Stop | undefined => {
-  if (turns !== undefined && used.turns >= turns) return reached("turns", `took ${used.turns} turns`)
-  if (tokens !== undefined && used.tokens >= tokens) return reached("tokens", `used ${used.tokens} tokens`)
-  if (cost !== undefined && used.cost >= cost) return reached("cost", `cost $${used.cost.toFixed(4)}`)
+  if (turns !== undefined && !(used.turns < turns)) return reached("turns", `took ${used.turns} turns`)
+  if (tokens !== undefined && !(used.tokens < tokens)) return reached("tokens", `used ${used.tokens} tokens`)
+  if (cost !== undefined && !(used.cost < cost)) return reached("cost", `cost $${used.cost.toFixed(4)}`)
   return undefined
 }
 

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Semaphore, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Queue, Ref, Scope, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
@@ -26,7 +26,7 @@ import { Model, unavailableModel } from "../model/Model.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
-import type { SessionStoreError } from "../session/SessionStore.ts"
+import { closedSession, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
@@ -143,7 +143,7 @@ export class Chat extends Context.Service<
      * is never sent. The message and its answer enter the conversation together. Tool results enter it at once,
      * bounded (`ChatSettings.toolOutput`) and stored whole behind handles. With an empty or blank message, the last
      * message is asked again; this fails with `NothingToAsk` if the conversation ends with an answer. If the turn
-     * ends in any other way, including when the stream is closed early, the conversation does not change. The turn
+     * ends in any other way, including when the stream or the scope of the chat is closed early, the conversation does not change. The turn
      * runs in its own fiber, and waits while 256 events are unread.
      */
     readonly send: (message: string | ReadonlyArray<Part>, options?: SendOptions) => Stream.Stream<ChatEvent, TurnError>
@@ -214,16 +214,20 @@ export class Chat extends Context.Service<
     readonly search: (request: RecallSearch) => Effect.Effect<FoundParts, BadPattern | SessionStoreError>
   }
 >()("palimpsest/services/chat/Chat") {
-  /** Continues the conversation of `options.session` in `options.log`. */
+  /** Continues the conversation of `options.session` in `options.log`. Fails with settings that no conversation can have. */
   static readonly make = Effect.fnUntraced(function* (
     options: ChatOptions
-  ): Effect.fn.Return<Chat["Service"], never, ChatServices | Scope.Scope> {
+  ): Effect.fn.Return<Chat["Service"], InvalidOption, ChatServices | Scope.Scope> {
     const chat = yield* makeState(options, yield* Scope.Scope)
+    yield* checkSettings(yield* Ref.get(chat.settings))
     const context = yield* servicesOf(options)
     const { started } = yield* Ref.get(chat.session)
     const spans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       Effect.provideService(effect, SpanConversation, started?.session)
     const run = <A, E>(effect: Effect.Effect<A, E, ChatServices>) => Effect.provideContext(spans(effect), context)
+    // An answer that comes after the end could not be stored any more.
+    const closed = yield* Deferred.make<never, SessionStoreError>()
+    yield* Effect.addFinalizer(() => Deferred.fail(closed, closedSession(started?.session ?? "")))
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
       exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(change)))
 
@@ -241,7 +245,7 @@ export class Chat extends Context.Service<
             const { through = (emit) => emit } = options
             const emit = through((event) => Queue.offer(queue, event))
             const parts = typeof message === "string" ? [text(message)] : message
-            return alone("a turn", runTurn(chat, parts, options, emit)).pipe(
+            return alone("a turn", Effect.raceFirst(runTurn(chat, parts, options, emit), Deferred.await(closed))).pipe(
               Effect.tapError((error) => emit(failureEvent(error))),
               Effect.andThen(Queue.end(queue))
             )

@@ -1,7 +1,16 @@
-import { Context, type Effect } from "effect"
-import { type Policy, policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
+import { Context, Effect, Predicate, Schema, Struct } from "effect"
+import {
+  optionCheck,
+  type OptionCheck,
+  type Policy,
+  policyProblem,
+  shareProblem,
+  tokensProblem,
+  valueCheck
+} from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
+import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import type { ModelPrice } from "../../domain/tokens/Prices.ts"
 import type { Generation, ModelRequest } from "../model/Model.ts"
 import type { RetryPolicy } from "../model/Retry.ts"
@@ -96,23 +105,87 @@ export const defaultTurnRetries: TurnRetries = {
   answer: { attempts: 4, initialDelayMillis: 1_000, maxDelayMillis: 8_000 }
 }
 
-/** Says what is wrong with the first of these settings whose value no conversation can have; undefined: nothing. */
-export const settingsProblem = (settings: Partial<ChatSettings>): string | undefined => {
-  const problems = [
-    tokensProblem("window", settings.window, 1),
-    shareProblem("threshold", settings.threshold),
-    tokensProblem("reserve", settings.reserve),
-    shareProblem("prepareAt", settings.prepareAt),
-    // More than all of it is all of it.
-    shareProblem("overflowFactor", settings.overflowFactor && Math.min(1, settings.overflowFactor)),
-    ...Object.entries(settings.models ?? {}).flatMap(([name, { threshold, window }]) => [
-      tokensProblem(`the window of ${name}`, window, 1),
-      shareProblem(`the threshold of ${name}`, threshold)
-    ]),
-    policyProblem(settings.policy ?? {})
-  ]
-  return problems.find((problem) => problem !== undefined)
+const isNumber = (value: unknown) => typeof value === "number" && !Number.isNaN(value)
+const isAtLeast = (least: number) => (value: unknown) => Predicate.isNumber(value) && value >= least
+
+const number = optionCheck(isNumber, "a number")
+const size = optionCheck(isAtLeast(0), "a number, 0 or more")
+const text = optionCheck(Predicate.isString, "a text")
+const effect = optionCheck(Effect.isEffect, "an effect")
+const object = optionCheck(Predicate.isObject, "an object")
+const listOf = (isItem: (item: unknown) => boolean, expected: string) =>
+  optionCheck((value) => Array.isArray(value) && value.every(isItem), expected)
+
+/** Checks the parts of an object, by their names there: `toolOutput.most`. */
+const partsOf =
+  (checkOf: (part: string) => OptionCheck | undefined): OptionCheck =>
+  (name, value) =>
+    object(name, value) ??
+    Object.entries(Predicate.isObject(value) ? value : {})
+      .map(([part, one]) => checkOf(part)?.(`${name}.${part}`, one))
+      .find(Predicate.isNotUndefined)
+
+const parts = (checks: Readonly<Record<string, OptionCheck>>) =>
+  partsOf((part) => (Object.hasOwn(checks, part) ? checks[part] : undefined))
+
+const window: OptionCheck = (name, value) => tokensProblem(name, value, 1)
+const masking = parts({ protect: size, least: size })
+
+const isRetryPolicy = (policy: unknown) =>
+  Predicate.isObject(policy) &&
+  isAtLeast(1)(policy["attempts"]) &&
+  [policy["initialDelayMillis"], policy["maxDelayMillis"]].every(isAtLeast(0))
+
+const isTurnRetries = (retries: unknown) =>
+  Predicate.isObject(retries) &&
+  isRetryPolicy(retries["answer"]) &&
+  isRetryPolicy(retries["call"]) &&
+  Predicate.hasProperty(retries["call"], "maxServerDelayMillis") &&
+  isAtLeast(0)(retries["call"].maxServerDelayMillis)
+
+/** What each setting may be. A program without types may pass anything. */
+const checks: { readonly [K in keyof ChatSettings]-?: OptionCheck } = {
+  model: optionCheck((value) => Predicate.isString(value) && value !== "", "the name of a model"),
+  chosen: text,
+  routed: text,
+  isUnavailable: optionCheck(Predicate.isFunction, "a function of a name"),
+  cwd: text,
+  window,
+  models: partsOf(() => parts({ window, threshold: shareProblem, price: object })),
+  reserve: tokensProblem,
+  threshold: shareProblem,
+  prepareAt: shareProblem,
+  overflowFactor: size,
+  policy: (name, value) => object(name, value) ?? policyProblem(value ?? {}),
+  systemInstruction: text,
+  environment: text,
+  refreshEnvironment: effect,
+  afterCompression: effect,
+  tools: listOf(Predicate.isObject, "a list of declarations"),
+  generation: parts({
+    temperature: number,
+    topP: number,
+    topK: number,
+    maxOutputTokens: tokensProblem,
+    thinkingBudget: number,
+    responseSchema: object
+  }),
+  toolOutput: parts({
+    most: size,
+    form: optionCheck(Schema.is(OutputForm), OutputForm.literals.join(" or ")),
+    lines: size
+  }),
+  masking: (name, value) => (value === false ? undefined : masking(name, value)),
+  unmaskedTools: listOf(Predicate.isString, "a list of names"),
+  retries: optionCheck(isTurnRetries, "attempts, 1 or more, and delays, 0 or more, of `call` and of `answer`")
 }
+
+/** Says what is wrong with the first of these settings whose value no conversation can have; undefined: nothing. */
+export const settingsProblem = (settings: Partial<ChatSettings>): string | undefined =>
+  valueCheck(Predicate.isObject, "an object")("settings", settings) ??
+  Struct.keys(checks)
+    .map((name) => checks[name](name, settings[name]))
+    .find(Predicate.isNotUndefined)
 
 /** The settings of conversations that are opened without any. */
 export const ChatDefaults = Context.Reference<ChatSettings>("palimpsest/services/chat/ChatSettings/ChatDefaults", {

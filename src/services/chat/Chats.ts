@@ -1,5 +1,6 @@
-import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
-import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { Clock, Context, Effect, Layer, Predicate, RcMap, Scope } from "effect"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
 import { emptySession, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -63,7 +64,11 @@ export class Chats extends Context.Service<
       return {
         // A failure must not stay cached in the caller's scope: every caller would receive it until that scope
         // closes.
-        open: (key) => allOrNothing(RcMap.get(chats, sessionIdOf(key)))
+        open: Effect.fnUntraced(function* (key) {
+          const problem = valueCheck(Predicate.isString, "a text")("the key", key)
+          if (problem !== undefined) return yield* new InvalidOption({ message: problem })
+          return yield* RcMap.get(chats, sessionIdOf(key))
+        }, allOrNothing)
       }
     })
   )

@@ -1,7 +1,14 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
+import {
+  defaultPolicy,
+  optionCheck,
+  type Policy,
+  policyProblem,
+  tokenOptions,
+  valueCheck
+} from "../../domain/compression/strategies/Policy.ts"
 import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content } from "../../domain/content/Content.ts"
@@ -67,7 +74,8 @@ export type CompressMessagesError = InvalidOption | TempStoreError
 export const policyOf = Effect.fnUntraced(function* (
   options: CompressMessagesOptions
 ): Effect.fn.Return<Policy, InvalidOption, Compression> {
-  const problem = policyProblem(options)
+  const text = optionCheck(Predicate.isString, "a text")
+  const problem = policyProblem(options) ?? text("for", options.for) ?? text("cwd", options.cwd)
   if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const { runner } = yield* Compression
   const { strategy } = yield* runner(options.strategy ?? defaultPolicy.strategy)
@@ -148,6 +156,8 @@ export const compressIn = Effect.fnUntraced(function* <M, G extends MessageRange
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions
 ): Effect.fn.Return<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> {
+  const problem = valueCheck(Array.isArray, "a list")("messages", messages)
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const groups = read(messages)
   const grouped = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))
   const unread = messages.filter((message) => !grouped.has(message) && !isInstruction(message)).length

@@ -1,10 +1,10 @@
-import { Context, Effect, Layer, Ref, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Predicate, Ref, type Scope, Semaphore, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
-import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { type Policy, valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import { type Patch, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { requestMark } from "../../domain/conversation/FailureMemory.ts"
 import { isUnchanged, repaired } from "../../domain/effect-ai/PromptRepair.ts"
@@ -114,13 +114,17 @@ export class CompressedChat extends Context.Service<
   ): Effect.fn.Return<CompressedChat["Service"], SessionStoreError | AiError.AiError, Requirements | Scope.Scope> {
     const context = yield* Effect.context<Requirements>()
     const window = yield* Effect.mapError(makeWindow(options), ({ message }) => invalidInput("make", message))
+    const problem = valueCheck(Predicate.isString, "the id of a session")("session", options.session)
+    if (problem !== undefined) return yield* invalidInput("make", problem)
     // An unknown id begins a new session.
     const opened = yield* openSession(options.session).pipe(
       Effect.catchReason("SessionStoreError", "SessionNotFound", () =>
         beginSession(options.session, { model: window.name })
       )
     )
-    const recorded = yield* open(opened, Prompt.make(options.prompt ?? []).content)
+    const recorded = yield* open(opened, Prompt.make(options.prompt ?? []).content).pipe(
+      Effect.mapError(({ message }) => invalidInput("make", message))
+    )
     const chat: GuardedChat = { window, recorded, context, turn: yield* Semaphore.make(1) }
     const { base } = recorded
     const calls: GuardedCalls<ReadyTurn> = {

@@ -1,7 +1,9 @@
-import { Context, Effect, Layer, Result, Stream } from "effect"
+import { Context, Effect, Layer, Predicate, Result, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
 import { empty } from "../../domain/conversation/Conversation.ts"
+import { assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
@@ -140,11 +142,17 @@ const recallingStream =
       Effect.map(noted(prompts, options), ({ context, options }) => Stream.updateContext(ask(options), context))
     )
 
+/** Says what is wrong with how many conversations are held. */
+const memoryProblem = ({ conversations, remembered }: Options) => {
+  const check = optionCheck((count) => Predicate.isNumber(count) && count >= 1, "a number, 1 or more")
+  return check("conversations", conversations) ?? check("remembered", remembered)
+}
+
 const make = Effect.fnUntraced(function* (options: Options) {
   const inner = yield* LanguageModel.LanguageModel
   const made = yield* Effect.result(makeWindow(options))
-  const problem = Result.isFailure(made) ? made.failure.message : undefined
-  const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ model: options.model }))
+  const problem = Result.isFailure(made) ? made.failure.message : memoryProblem(options)
+  const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ window: assumedWindow }))
   const names = yield* makeNames
   const { conversations = defaultConversations, remembered = defaultRemembered } = options
   const all = makePromptConversations(window, names, { whole: conversations, remembered })

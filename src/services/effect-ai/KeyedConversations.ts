@@ -5,7 +5,7 @@ import { empty, entries } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { recall as recallFrom } from "../../domain/conversation/Recall.ts"
 import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
-import { recallableOf, type Session } from "../../domain/session/Session.ts"
+import { applyEvents, emptySession, recallableOf, type Session } from "../../domain/session/Session.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { knownConversation } from "../conversation/KnownConversation.ts"
 import { nothingCounted } from "../conversation/KnownConversations.ts"
@@ -67,6 +67,13 @@ const exists = (conversation: KeyedConversation, number: number) =>
     Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(false))
   )
 
+/** The number of sessions that a conversation has. Another process may have begun one since it was last asked. */
+const countSessions = Effect.fnUntraced(function* (conversation: KeyedConversation) {
+  let last = conversation.sessions ?? 0
+  while (yield* exists(conversation, last + 1)) last += 1
+  return last
+})
+
 /**
  * Goes through the sessions of a conversation, the newest first, until `read` returns something. That session stays open until the scope closes; the
  * others are closed at once. Needs the conversation's `turn`.
@@ -75,9 +82,7 @@ export const firstSession = Effect.fnUntraced(function* <A, E, R>(
   conversation: KeyedConversation,
   read: (opened: OpenedSession) => Effect.Effect<A | undefined, E, R>
 ) {
-  let last = conversation.sessions ?? 0
-  // Another process may have begun one since.
-  while (yield* exists(conversation, last + 1)) last += 1
+  const last = yield* countSessions(conversation)
   conversation.sessions = last
   const scope = yield* Effect.scope
   for (let number = last; number >= 1; number -= 1) {
@@ -167,15 +172,26 @@ const beginNumbered = Effect.fnUntraced(function* (conversation: KeyedConversati
 const unknownHandle = (handle: Handle) =>
   new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy a handle exactly as it is shown" }) })
 
-/** Reads the sessions of a conversation, the newest first, until one has an answer. */
-const firstAnswer = <A, E>(
+/**
+ * Reads the sessions of a conversation, the newest first, until one has an answer. None is opened: it may be held by another process, or by a
+ * compression that waits for a model.
+ */
+const firstAnswer = Effect.fnUntraced(function* <A, E>(
   all: KeyedConversations,
   key: string,
   read: (session: Session) => Effect.Effect<A | undefined, E>
-) => {
+) {
+  const store = yield* SessionStore
   const conversation = keyedConversation(all, key)
-  return firstSession(conversation, ({ session }) => read(session)).pipe(Effect.scoped, conversation.turn.withPermit)
-}
+  for (let number = yield* countSessions(conversation); number >= 1; number -= 1) {
+    const events = yield* store
+      .events(sessionId(conversation, number))
+      .pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(undefined)))
+    const found = events === undefined ? undefined : yield* read(applyEvents(emptySession, events))
+    if (found !== undefined) return found
+  }
+  return undefined
+})
 
 /** Reads the text behind a handle from the sessions of a conversation. */
 export const recall = Effect.fnUntraced(function* (

@@ -9,6 +9,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import {
   defaultPolicy,
+  optionCheck,
   type Policy,
   policyProblem,
   thresholdProblem,
@@ -140,6 +141,13 @@ export interface PromptWindow {
 
 /** Makes the window of the language model that these options describe. Fails with an option out of its range. */
 export const make = Effect.fnUntraced(function* (options: WindowOptions) {
+  const problem =
+    optionCheck(Predicate.isString, "the name of a model")("model", options.model) ??
+    tokensProblem("window", options.window, 1) ??
+    tokensProblem("reserve", options.reserve) ??
+    thresholdProblem(options.threshold) ??
+    policyProblem(options.policy ?? {})
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const providedName = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? providedName
   const model = name ?? unnamedModel
@@ -150,12 +158,6 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
       `the window of ${name ?? "a model without a name"} is not known: ${size} tokens are assumed; set the option window`
     )
   }
-  const problem =
-    tokensProblem("window", size, 1) ??
-    tokensProblem("reserve", options.reserve) ??
-    thresholdProblem(options.threshold) ??
-    policyProblem(options.policy ?? {})
-  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const { runner } = yield* Compression
   const { strategy } = yield* runner(options.policy?.strategy ?? defaultPolicy.strategy)
   const guard = yield* WindowGuard.make({

@@ -1,5 +1,6 @@
 import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
@@ -227,7 +228,7 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     options: ReplayOptions
   ): Effect.fn.Return<
     ReplayResult,
-    TurnError | SessionStoreError,
+    InvalidOption | TurnError | SessionStoreError,
     SessionStore | TempStore | Compression | HookSystem | TokenCounter | Calibrations | Scope.Scope
   > {
     const store = yield* SessionStore

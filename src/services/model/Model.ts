@@ -249,11 +249,11 @@ export class Model extends Context.Service<
   static readonly layerUnavailable = Layer.suspend(() => Layer.succeed(Model, unavailableModel))
 }
 
-/** The model where none is configured: every call fails with `AuthenticationError`. */
-export const unavailableModel: Model["Service"] = {
-  generate: () => Effect.fail(missingKey()),
-  stream: () => Stream.fail(missingKey()),
-  countTokens: () => Effect.fail(missingKey())
+/** A model whose every call fails for this reason. */
+export const failingModel = (reason: () => ModelErrorReason): Model["Service"] => {
+  const failure = Effect.suspend(() => Effect.fail(new ModelError({ reason: reason() })))
+  return { generate: () => failure, stream: () => Stream.fromEffect(failure), countTokens: () => failure }
 }
 
-const missingKey = () => new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
+/** The model where none is configured: every call fails with `AuthenticationError`. */
+export const unavailableModel = failingModel(() => new AuthenticationError({ kind: "MissingKey" }))

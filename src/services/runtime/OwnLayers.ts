@@ -1,4 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 
 /** Builds the layer of a function of options anew for each use, so that no two results share a part by accident. */
 
@@ -13,6 +15,16 @@ const buildIn = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap, s
     (context) => Context.omit(Layer.CurrentMemoMap)(context) as Context.Context<A>
   )
 
+/** The layer of an option that no program with types can pass. */
+export const refused = <A>(message: string): Layer.Layer<A> =>
+  Layer.fromBuildMemo(() => Effect.die(new InvalidOption({ message })))
+
+/** A part that a program without types supplied may be no layer. */
+const layerOf = <A, E, R>(part: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> => {
+  const message = valueCheck(Layer.isLayer, "a layer")("a part", part)
+  return message === undefined ? part : refused(message)
+}
+
 /**
  * Makes the layer of a function of options. Effect builds a layer once in a program, by reference, so that a constant layer within the result of such a
  * function would be shared by all its results, whatever their options are.
@@ -23,7 +35,7 @@ const buildIn = <A, E, R>(layer: Layer.Layer<A, E, R>, memoMap: Layer.MemoMap, s
 export const own = <A, E, R>(assemble: (supplied: Supplied) => Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
   Layer.fromBuildMemo((memoMap, scope) =>
     buildIn(
-      assemble((part) => Layer.fromBuildMemo((_, scope) => buildIn(part, memoMap, scope))),
+      assemble((part) => Layer.fromBuildMemo((_, scope) => buildIn(layerOf(part), memoMap, scope))),
       Layer.makeMemoMapUnsafe(),
       scope
     )

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import type { ChatBusy } from "../chat/Commit.ts"
 import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -59,7 +60,13 @@ export class AgentNestingError extends Schema.TaggedError<AgentNestingError>()("
 }) {}
 
 /** Everything that can go wrong while a session is opened. */
-export type OpenError = ChatBusy | SessionSelectionError | SessionStoreError | SettingsError | UnknownModelError
+export type OpenError =
+  | ChatBusy
+  | InvalidOption
+  | SessionSelectionError
+  | SessionStoreError
+  | SettingsError
+  | UnknownModelError
 
 /** Everything that can go wrong while an agent is assembled for an open session. */
 export type HostError = AgentNestingError | ChatBusy | SessionStoreError | SystemPromptError | WorkspaceFolderError

@@ -1,12 +1,14 @@
-import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
-import { modelNames, type ModelNames } from "../../domain/compression/PolicyOptions.ts"
-import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { Clock, Context, Effect, Layer, Path, Predicate, Schema, type Scope } from "effect"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { modelNames, ModelNames } from "../../domain/compression/PolicyOptions.ts"
+import { optionCheck, shareProblem } from "../../domain/compression/strategies/Policy.ts"
+import { agentDefaultsOf, StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
 import { askableModel } from "../../domain/model/ModelRoute.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Chat, reconfigure } from "../chat/Chat.ts"
+import { Chat } from "../chat/Chat.ts"
 import { Chats } from "../chat/Chats.ts"
 import { ChatDefaults, type ChatSettings, defaultTurnRetries } from "../chat/ChatSettings.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -90,12 +92,21 @@ export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
   return { files, settings }
 })
 
+/** Says what is wrong with the first option whose value no conversation can have; undefined: nothing. */
+const optionsProblem = ({ compressionModel, model, strategy, threshold }: SessionOptions): string | undefined =>
+  shareProblem("threshold", threshold) ??
+  optionCheck(Schema.is(StrategyName), StrategyName.literals.join(" or "))("strategy", strategy) ??
+  optionCheck(Predicate.isString, "the name of a model")("model", model) ??
+  optionCheck(Schema.is(ModelNames), "the name of a model, or several names")("compressionModel", compressionModel)
+
 /** Reads the settings, with the strategy of the options in the place of theirs. */
-const settingsFor = ({ strategy }: SessionOptions, notify: Notify) =>
-  Effect.map(readSettings(notify), ({ files, settings }) => ({
-    files,
-    settings: strategy === undefined ? settings : { ...settings, strategy }
-  }))
+const settingsFor = Effect.fnUntraced(function* (options: SessionOptions, notify: Notify) {
+  const problem = optionsProblem(options)
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
+  const { files, settings } = yield* readSettings(notify)
+  const { strategy } = options
+  return { files, settings: strategy === undefined ? settings : { ...settings, strategy } }
+})
 
 /** A share that counts. 0 means "not set". */
 const positive = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
@@ -336,7 +347,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   const opened = stored === undefined ? store : { ...store, create: () => sessionError(new SessionNotFound({ id })) }
   const services = Context.make(ChatDefaults, initial).pipe(Context.add(SessionStore, opened))
   const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeedContext(services))))
-  const chat = yield* Effect.catchTag(Context.get(chats, Chats).open(id), "InvalidOption", Effect.die)
+  const chat = yield* Context.get(chats, Chats).open(id)
   const isNew = stored === undefined
   if (isNew) {
     yield* Effect.addFinalizer(() =>
@@ -346,7 +357,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
       })
     )
   } else if (options.model !== undefined) {
-    yield* reconfigure(chat, { model: options.model })
+    yield* chat.configure({ model: options.model })
   } else {
     yield* reportReplacement(stored.model, (yield* chat.settings).model, handlers.notify)
   }

@@ -118,6 +118,10 @@ export const sessionError = (reason: SessionStoreError["reason"]): SessionStoreE
 export const sessionUnavailable = (operation: string, message: string, cause: unknown = message): SessionStoreError =>
   sessionError(new SessionUnavailable({ operation, message, cause }))
 
+/** The failure of a write after the scope of its session was closed. */
+export const closedSession = (id: string): SessionStoreError =>
+  sessionUnavailable("append", `session ${id} was closed; open it again`)
+
 /** A line of a log that cannot be read. */
 export const corruptLine = (id: string, line: number, detail: string): SessionStoreError =>
   sessionError(new SessionCorrupt({ id, line, detail }))

@@ -150,11 +150,12 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
   const out = yield* placeOf(request, place)
   const events = yield* Ref.make(loaded.events)
   const before = viewTokens(session.conversation)
-  const chat = yield* Chat.keep({
+  const kept = Chat.keep({
     session: { ...session, memory: freshMemory },
     log: recording(events, session.started?.session ?? ""),
     settings: { ...(yield* ChatDefaults), cwd: folder }
   })
+  const chat = yield* orRefused(kept)
   const outcome =
     before <= below ? undefined : yield* orRefused(chat.compress({ policy: rescuePolicy(below), forced: true }))
   const after = yield* chat.session

@@ -1,5 +1,7 @@
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path, Predicate } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import { wireContent } from "../../domain/content/WireContent.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
@@ -42,6 +44,8 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   text: string,
   options: CompressTranscriptOptions = {}
 ): Effect.fn.Return<CompressedTranscript, TranscriptError | CompressMessagesError, CompressMessagesServices> {
+  const problem = valueCheck(Predicate.isString, "a text")("the transcript", text)
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const { from, ...changes } = options
   const bytes = encode(text)
   const reader = yield* chooseReader("the text", bytes, from === undefined ? {} : { from }, undefined)

@@ -37,6 +37,12 @@ describe("the activity buffer", () => {
     },
     { arbitrary: { runs: runsOf(300), seed: "activities" } }
   )
+
+  it.each([0, -1, Number.NaN])("of %d records keeps the last one", (size) => {
+    const buffer = new ActivityBuffer(size)
+    for (let at = 0; at < 3; at += 1) buffer.push(record(at))
+    assert.deepStrictEqual(buffer.view().records, [record(2)])
+  })
 })
 
 describe("the record of an event", () => {

@@ -13,7 +13,10 @@ describe("the limit that a run has reached", () => {
     [{ turns: 3 }, "turns"],
     [{ tokens: 1_000 }, "tokens"],
     [{ cost: 0.5 }, "cost"],
-    [{ turns: 3, tokens: 1, cost: 0 }, "turns"]
+    [{ turns: 3, tokens: 1, cost: 0 }, "turns"],
+    [{ turns: Number.NaN }, "turns"],
+    [{ tokens: Number.NaN }, "tokens"],
+    [{ cost: Number.NaN }, "cost"]
   ]
   for (const [limits, limit] of cases) {
     it(`${JSON.stringify(limits)}: ${limit ?? "none"}`, () => {

@@ -387,9 +387,9 @@ describe("a setting that no conversation can have", () => {
     [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
     [{ reserve: -1 }, "reserve is -1; expected a number of tokens, 0 or more"],
     [{ prepareAt: NaN }, "prepareAt is NaN; expected a fraction from 0 to 1"],
-    [{ overflowFactor: -1 }, "overflowFactor is -1; expected a fraction from 0 to 1"],
-    [{ models: { m: { window: 0 } } }, "the window of m is 0; expected a number of tokens, 1 or more"],
-    [{ models: { m: { threshold: 2 } } }, "the threshold of m is 2; expected a fraction from 0 to 1"],
+    [{ overflowFactor: -1 }, "overflowFactor is -1; expected a number, 0 or more"],
+    [{ models: { m: { window: 0 } } }, "models.m.window is 0; expected a number of tokens, 1 or more"],
+    [{ models: { m: { threshold: 2 } } }, "models.m.threshold is 2; expected a fraction from 0 to 1"],
     [{ policy: { preserve: -1 } }, "preserve is -1; expected a fraction from 0 to 1"],
     [{ policy: { strategy } }, "no strategy is called nobody's; expected palimpsest or gemini or pi or openclaw"]
   ])("is refused: %j", ([wrong, message]) =>

@@ -154,7 +154,16 @@ describe("Compress", () => {
     [{ threshold: 1.7 }, "threshold is 1.7; expected a fraction above 0, up to 1"],
     [{ threshold: 0 }, "threshold is 0; expected a fraction above 0, up to 1"],
     [{ preserve: 4 }, "preserve is 4; expected a fraction from 0 to 1"],
-    [{ summarizer: "modle" }, "summarizer is modle; expected model or extractive"],
+    [{ summarizer: "modle" }, 'summarizer is "modle"; expected model or extractive'],
+    [{ limit: "8000" }, 'limit is "8000"; expected a number of tokens, 1 or more'],
+    [{ turnLimit: Number.NaN }, "turnLimit is NaN; expected a whole number, 0 or more"],
+    [{ outputForm: "whole" }, 'outputForm is "whole"; expected last-lines or head-tail-chars or head-tail-lines'],
+    [{ model: [] }, "model is a list; expected the name of a model, or several names"],
+    [{ focus: {} }, "focus is of the type object; expected a text"],
+    [{ ladder: null }, "ladder is null; expected true or false"],
+    [{ strategy: null }, "strategy is null; expected the name of a strategy"],
+    [{ for: 5 }, "for is 5; expected a text"],
+    [{ cwd: 5 }, "cwd is 5; expected a text"],
     [{ strategy: "none" }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
   ]
   for (const [options, told] of mistakes) {

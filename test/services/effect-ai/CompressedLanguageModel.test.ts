@@ -25,6 +25,7 @@ import {
   recallToolkit
 } from "../../../src/services/effect-ai/RecallTool.ts"
 import { type HookPlace, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { idOfKey, SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { hashSync } from "../../../src/services/session/Sha256.ts"
 import { select } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
@@ -964,7 +965,12 @@ describe("options", () => {
     ["reserve", { reserve: -1 }],
     ["threshold", { threshold: 1.1 }],
     ["threshold", { threshold: 0 }],
-    ["preserve", { policy: { preserve: 2 } }]
+    ["preserve", { policy: { preserve: 2 } }],
+    ["conversations", { conversations: Number.NaN }],
+    ["remembered", { remembered: 0 }],
+    ["model", { model: 5 as never }],
+    ["window", { window: null as never }],
+    ["policy", { policy: 5 as never }]
   ] as const)("out of their range fail each call, and name it: %s", function* ([name, options]) {
     const error = yield* Effect.flip(sentFor(options))
     assert.strictEqual(error.reason._tag, "InvalidUserInputError")
@@ -1140,6 +1146,17 @@ it.effect.each([
     }).pipe(Effect.provide(over(small)))
   }
 )
+
+it.effect("recall reads the sessions of a key while somebody else has them open", function* () {
+  yield* Effect.gen(function* () {
+    yield* ask(long)
+    const [handle = assert.fail("the request shows no handle")] = mentions(JSON.stringify(yield* latest))
+    yield* SessionStore.use(({ open }) => open(idOfKey("a")))
+    const { recall, search } = yield* Recall
+    assert.isNotEmpty((yield* recall(handle)).text)
+    assert.isAbove((yield* search({ pattern: "parser", maxTokens: 100, isRedacted: false })).matched, 0)
+  }).pipe(Effect.scoped, withConversation("a"), Effect.provide(over(small)))
+})
 
 describe("recall outside of a call", () => {
   const told = Effect.gen(function* () {

@@ -142,6 +142,21 @@ describe("failures", () => {
     assert.deepInclude(invalid, { _tag: "SessionSelectionError", problem: { _tag: "InvalidId" } })
   })
 
+  const options: ReadonlyArray<readonly [options: object, told: string]> = [
+    [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
+    [{ threshold: Number.NaN }, "threshold is NaN; expected a fraction from 0 to 1"],
+    [{ strategy: "nope" }, 'strategy is "nope"; expected palimpsest or gemini or pi or openclaw'],
+    [{ model: 5 }, "model is 5; expected the name of a model"],
+    [{ model: "" }, 'model is ""; expected the name of a model'],
+    [{ compressionModel: [] }, "compressionModel is a list; expected the name of a model, or several names"]
+  ]
+  it.live.each(options)("an option that no conversation can have is named: %j", function* ([given, told]) {
+    for (const session of [undefined, { _tag: "Named", name: "new" }] as const) {
+      const error = yield* failure({ ...given, session })
+      assert.deepStrictEqual([error?._tag, error?.message], ["InvalidOption", told])
+    }
+  })
+
   it.live("an unusable folder is named", function* () {
     const error = yield* failure({ addDir: ["/not/there"] })
     assert.strictEqual(error?._tag, "WorkspaceFolderError")

@@ -1,4 +1,5 @@
-import { Schema } from "effect"
+import { Predicate, Schema, Struct } from "effect"
+import { OutputForm } from "../../conversation/ToolOutputShortening.ts"
 import { TokenCount } from "../../tokens/Tokens.ts"
 import { PolicyOptions } from "../PolicyOptions.ts"
 import { defaultStrategy, OwnStrategyName, StrategyName } from "./Strategies.ts"
@@ -34,39 +35,70 @@ export const tokenOptions = [
 ] as const
 const shareOptions = ["preserve", "minGain"] as const
 
+/** What the options may be that are not numbers. */
+const otherOptions = {
+  strategy: "the name of a strategy",
+  summarizer: "model or extractive",
+  outputForm: OutputForm.literals.join(" or "),
+  model: "the name of a model, or several names",
+  turnLimit: "a whole number, 0 or more",
+  focus: "a text",
+  redactSecrets: "true or false",
+  ladder: "true or false"
+} as const
+
+/** Says what is wrong with an option: its name, its value, and what it may be. Undefined: nothing, or it is absent. */
+export type OptionCheck = (name: string, value: unknown) => string | undefined
+
+/** Shows a value in a message. Objects may be large, or hold what nobody should read. */
+const shown = (value: unknown): string => {
+  if (Array.isArray(value)) return "a list"
+  if (Predicate.isObject(value) || Predicate.isFunction(value)) return `of the type ${typeof value}`
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : String(value)
+}
+
+/** Checks a value that has to be there by a predicate. `expected`: what it may be. */
+export const valueCheck =
+  (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
+  (name, value) =>
+    isValid(value) ? undefined : `${name} is ${shown(value)}; expected ${expected}`
+
+/** Checks an option, which may be absent. */
+export const optionCheck = (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
+  valueCheck((value) => value === undefined || isValid(value), expected)
+
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
 /** Says what is wrong with an option that takes a number of tokens; undefined: nothing, or the option is absent. */
 export const tokensProblem = (name: string, value: unknown, least = 0): string | undefined => {
-  if (value === undefined) return undefined
-  if (!isNumber(value) || value < least)
-    return `${name} is ${String(value)}; expected a number of tokens, ${least} or more`
   const most = Number.MAX_SAFE_INTEGER
-  return value <= most ? undefined : `${name} is ${value}; expected a number of tokens, ${most} at most`
+  const isTooLarge = isNumber(value) && value > most
+  const range = isTooLarge ? `${most} at most` : `${least} or more`
+  return optionCheck((one) => isNumber(one) && one >= least && one <= most, `a number of tokens, ${range}`)(name, value)
 }
 
 /** Says what is wrong with an option that takes a share; undefined: nothing, or the option is absent. */
-export const shareProblem = (name: string, value: unknown): string | undefined =>
-  value === undefined || (isNumber(value) && value >= 0 && value <= 1)
-    ? undefined
-    : `${name} is ${String(value)}; expected a fraction from 0 to 1`
+export const shareProblem = optionCheck(
+  (value) => isNumber(value) && value >= 0 && value <= 1,
+  "a fraction from 0 to 1"
+)
+
+const isThreshold = (value: unknown) => isNumber(value) && value > 0 && value <= 1
 
 /** Says what is wrong with a threshold; undefined: nothing, or it is absent. */
 export const thresholdProblem = (value: unknown): string | undefined =>
-  value === undefined || (isNumber(value) && value > 0 && value <= 1)
-    ? undefined
-    : `threshold is ${String(value)}; expected a fraction above 0, up to 1`
+  optionCheck(isThreshold, "a fraction above 0, up to 1")("threshold", value)
 
 /** Says what is wrong with the first of these options whose value no policy can have; undefined: nothing. */
-export const policyProblem = (options: { readonly [K in keyof Policy]?: unknown }): string | undefined => {
-  const { summarizer } = options
+export const policyProblem = (options: unknown): string | undefined => {
+  if (!Predicate.isObject(options)) return optionCheck(Predicate.isObject, "an object")("policy", options)
   const problems = [
     ...tokenOptions.map((name) => tokensProblem(name, options[name], name === "limit" ? 1 : 0)),
     thresholdProblem(options.threshold),
     ...shareOptions.map((name) => shareProblem(name, options[name])),
-    summarizer === undefined || summarizer === "model" || summarizer === "extractive"
-      ? undefined
-      : `summarizer is ${String(summarizer)}; expected model or extractive`
+    ...Struct.keys(otherOptions).map((name) =>
+      optionCheck(Schema.is(Policy.fields[name]), otherOptions[name])(name, options[name])
+    )
   ]
   return problems.find((problem) => problem !== undefined)
 }
