@@ -1,5 +1,5 @@
 import { Layer, Predicate } from "effect"
-import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
+import { valueCheck } from "../../domain/compression/InvalidOption.ts"
 import { own, refused } from "../../services/runtime/OwnLayers.ts"
 import type { SessionStore } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"

@@ -1,5 +1,5 @@
 import { Config, Effect, Layer, Option, Predicate, Redacted, Result, Schema, type Duration } from "effect"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { optionCheck } from "../../domain/compression/InvalidOption.ts"
 import type { LearnedForm } from "../../domain/wire/LearnedForm.ts"
 import { toolDeclarations, toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import {

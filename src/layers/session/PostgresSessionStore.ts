@@ -1,7 +1,7 @@
 import { Effect, Layer, Predicate } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { optionCheck } from "../../domain/compression/InvalidOption.ts"
 import { type SessionStore, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
 import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as BackedSessionStore from "./BackedSessionStore.ts"

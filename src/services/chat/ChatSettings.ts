@@ -1,13 +1,6 @@
 import { Context, Effect, Predicate, Schema, Struct } from "effect"
-import {
-  optionCheck,
-  type OptionCheck,
-  type Policy,
-  policyProblem,
-  shareProblem,
-  tokensProblem,
-  valueCheck
-} from "../../domain/compression/strategies/Policy.ts"
+import { optionCheck, type OptionCheck, valueCheck } from "../../domain/compression/InvalidOption.ts"
+import { type Policy, policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"

@@ -1,6 +1,5 @@
 import { Clock, Context, Effect, Layer, Predicate, RcMap, Scope } from "effect"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
+import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
 import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
 import { emptySession, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"

@@ -1,14 +1,7 @@
 import { Effect, Predicate } from "effect"
 import { FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import {
-  defaultPolicy,
-  optionCheck,
-  type Policy,
-  policyProblem,
-  tokenOptions,
-  valueCheck
-} from "../../domain/compression/strategies/Policy.ts"
+import { InvalidOption, optionCheck, valueCheck } from "../../domain/compression/InvalidOption.ts"
+import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
 import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import type { Content } from "../../domain/content/Content.ts"

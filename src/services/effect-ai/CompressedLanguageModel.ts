@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Predicate, Result, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
-import { optionCheck } from "../../domain/compression/strategies/Policy.ts"
+import { optionCheck } from "../../domain/compression/InvalidOption.ts"
 import { empty } from "../../domain/conversation/Conversation.ts"
 import { assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"

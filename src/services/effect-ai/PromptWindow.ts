@@ -6,10 +6,9 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import { InvalidOption, optionCheck } from "../../domain/compression/InvalidOption.ts"
 import {
   defaultPolicy,
-  optionCheck,
   type Policy,
   policyProblem,
   thresholdProblem,

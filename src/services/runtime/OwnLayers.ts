@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
+import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
 
 /** Builds the layer of a function of options anew for each use, so that no two results share a part by accident. */
 

@@ -1,7 +1,6 @@
 import { Effect, FileSystem, Layer, Path, Predicate } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { valueCheck } from "../../domain/compression/strategies/Policy.ts"
+import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import { wireContent } from "../../domain/content/WireContent.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"

@@ -1,6 +1,7 @@
 import { Predicate, Schema, Struct } from "effect"
 import { OutputForm } from "../../conversation/ToolOutputShortening.ts"
 import { TokenCount } from "../../tokens/Tokens.ts"
+import { optionCheck } from "../InvalidOption.ts"
 import { PolicyOptions } from "../PolicyOptions.ts"
 import { defaultStrategy, OwnStrategyName, StrategyName } from "./Strategies.ts"
 
@@ -46,26 +47,6 @@ const otherOptions = {
   redactSecrets: "true or false",
   ladder: "true or false"
 } as const
-
-/** Says what is wrong with an option: its name, its value, and what it may be. Undefined: nothing, or it is absent. */
-export type OptionCheck = (name: string, value: unknown) => string | undefined
-
-/** Shows a value in a message. Objects may be large, or hold what nobody should read. */
-const shown = (value: unknown): string => {
-  if (Array.isArray(value)) return "a list"
-  if (Predicate.isObject(value) || Predicate.isFunction(value)) return `of the type ${typeof value}`
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : String(value)
-}
-
-/** Checks a value that has to be there by a predicate. `expected`: what it may be. */
-export const valueCheck =
-  (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
-  (name, value) =>
-    isValid(value) ? undefined : `${name} is ${shown(value)}; expected ${expected}`
-
-/** Checks an option, which may be absent. */
-export const optionCheck = (isValid: (value: unknown) => boolean, expected: string): OptionCheck =>
-  valueCheck((value) => value === undefined || isValid(value), expected)
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
