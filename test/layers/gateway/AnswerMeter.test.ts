@@ -82,6 +82,9 @@ describe("an answer that breaks off or is damaged", () => {
     const events = Buffer.from('data: {"a":1}\n\n'.repeat(30))
     assert.strictEqual((yield* metered("identity", [events])).tokens, 30)
     assert.strictEqual((yield* metered("br", [zlib.brotliCompressSync(events)])).tokens, 30)
+    // A server may put all of its answer into one event.
+    const long = Buffer.from(`data: {"text":"${"word ".repeat(5_000)}"}\n\n`)
+    assert.isAtLeast((yield* metered("identity", [long])).tokens, 5_000)
     assert.strictEqual((yield* metered("identity", [Buffer.alloc(401, "x")])).tokens, 101)
     // No decoder of Node: what passes by is taken as it is.
     assert.strictEqual((yield* metered("unheard-of", [Buffer.alloc(400, "x")])).tokens, 100)
