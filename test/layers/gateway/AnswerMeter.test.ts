@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import { Readable } from "node:stream"
 import * as zlib from "node:zlib"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
-import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
+import { countsIn, usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { meter, type Metered } from "../../../src/layers/gateway/AnswerMeter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
@@ -60,6 +60,11 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   it.live("is counted by its beginning and its end, however long it is", function* () {
     isCounted(dialect, yield* metered("gzip", [zlib.gzipSync(streamOf(dialect, "word ".repeat(20_000)))]))
   })
+})
+
+it("counts are found behind what looks like counts without an end, in linear time", () => {
+  const texts = ['"usage":{"a":'.repeat(20_000), '{"usage":{"usage":{"input_tokens":9},"input_tokens":1}}']
+  assert.deepStrictEqual(countsIn(texts), { usage: { input_tokens: 9 }, input_tokens: 1 })
 })
 
 describe("an answer that breaks off or is damaged", () => {
