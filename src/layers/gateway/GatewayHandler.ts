@@ -238,7 +238,9 @@ export const handle = (
   prefix = ""
 ): Effect.Effect<void, never, Gateway | TenantLimiter | Upstream> => {
   const whole = requestTarget(request.url ?? "/")
-  const target = whole === undefined ? undefined : { ...whole, path: whole.path.slice(prefix.length) }
+  // Dots may lead out of the prefix.
+  const isWithin = whole !== undefined && `${whole.path}/`.startsWith(`${prefix}/`)
+  const target = isWithin ? { ...whole, path: whole.path.slice(prefix.length) || "/" } : undefined
   const route = target === undefined ? undefined : routeOf(request.method ?? "", target)
   const refusal = malformed(target, route, request.headers)
   if (target === undefined || refusal !== undefined) {

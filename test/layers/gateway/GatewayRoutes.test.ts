@@ -9,7 +9,7 @@ import { Upstream } from "../../../src/layers/gateway/Upstream.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { gatewayLayer, raw } from "../../support/GatewayScene.ts"
-import { connector, inMemory, serve } from "../../support/memoryNet.ts"
+import { connector, inMemory, requestOptions, serve } from "../../support/memoryNet.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The gateway behind a router of Effect, as `serve` has it. */
@@ -53,6 +53,15 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
   return { url: yield* serve(server), seen, sockets }
 })
 
+/** The status of a target as it is written: an address would resolve its dots. */
+const statusOf = (url: string, path: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    http
+      .get({ ...requestOptions(url), hostname, port, path }, ({ statusCode }) => resolve(statusCode))
+      .on("error", reject)
+  })
+
 describe("the gateway behind a router", () => {
   it.live("passes what is under its prefix, for as long as a provider is silent", function* () {
     const { seen, sockets, url } = yield* scene()
@@ -70,6 +79,9 @@ describe("the gateway behind a router", () => {
     const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
     assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
     assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
+    const before = seen.length
+    const out = yield* Effect.promise(() => statusOf(url, "/gateway/../1234567/v1/models"))
+    assert.deepStrictEqual([out, seen.length], [400, before])
   })
 
   it.live("sends no request on with the operator's key that may name what the operator's account keeps", function* () {
