@@ -106,7 +106,8 @@ const clippedRest = new RegExp(
 )
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")
-const wordsIn = (text: string) => closedPart(text, new RegExp(`</${wordsTag}>`, "g")).matchAll(wordsPattern)
+const wordsEnd = new RegExp(`</${wordsTag}>`, "g")
+const wordsIn = (text: string) => closedPart(text, wordsEnd).matchAll(wordsPattern)
 
 /** Returns every span that a snapshot shows as the user's words. */
 export const userWordsIn = (snapshotText: string): Array<UserWords> =>
@@ -228,7 +229,7 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
   let label = ""
   let rest = body.trim()
   const close = `</${wordsTag}>`
-  const closed = closedPart(rest, new RegExp(close, "g")).length
+  const closed = closedPart(rest, wordsEnd).length
   const total = rest.length
   while (rest !== "") {
     // Behind the last one, none has an end.
