@@ -174,10 +174,15 @@ describe("compress", () => {
     const { status } = yield* run(["compress", file, "--force", "--out", file])
     assert.strictEqual(status, 2)
     assert.strictEqual(readFileSync(file, "utf8"), before)
-    for (const flags of [["--in-place"], ["--in-place", "--force", "--min-gain", "0.99"]]) {
+    const failing = ["--force", "--min-gain", "0.99"]
+    for (const flags of [["--in-place"], ["--in-place", ...failing]]) {
       yield* run(["compress", file, ...flags])
       assert.strictEqual(readFileSync(file, "utf8"), before)
     }
+    const earlier = path.join(folder, "earlier.jsonl")
+    writeFileSync(earlier, "kept")
+    assert.strictEqual((yield* run(["compress", file, ...failing, "--out", earlier])).status, 1)
+    assert.strictEqual(readFileSync(earlier, "utf8"), "kept")
     const { value } = yield* report([file, "--force", "--in-place"])
     assert.strictEqual(value.status, "COMPRESSED")
     const recorded = (text: string) => text.split("\n").filter((line) => /"type":"(?:progress|file-history)/.test(line))

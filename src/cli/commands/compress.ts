@@ -564,8 +564,9 @@ const write = Effect.fnUntraced(function* (
   events: ReadonlyArray<SessionEvent>
 ) {
   const own = loaded.format
-  // A file whose conversation stays as it is stays as it is, to the byte.
-  const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
+  // A file whose conversation stays as it is stays as it is, to the byte; and so does what an earlier run wrote.
+  const isUnchanged = input.inPlace ? patchOf(outcome) === undefined : failureLine(outcome) !== undefined
+  const out = isUnchanged ? undefined : input.inPlace ? input.file : input.out
   if (out === undefined) return undefined
   const byName = outFormat(out)
   const byFile = byName === "markdown" ? "palimpsest" : byName

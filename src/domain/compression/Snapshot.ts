@@ -1,5 +1,6 @@
 import { Brand } from "effect"
 import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
+import { closedPart } from "../text/TextsBetween.ts"
 import { isTime } from "../text/Time.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
@@ -107,10 +108,12 @@ const clippedRest = new RegExp(
 )
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")
+const wordsEnd = new RegExp(`</${wordsTag}>`, "g")
+const wordsIn = (text: string) => closedPart(text, wordsEnd).matchAll(wordsPattern)
 
 /** Returns every span that a snapshot shows as the user's words. */
 export const userWordsIn = (snapshotText: string): Array<UserWords> =>
-  [...writtenOut(snapshotText).matchAll(wordsPattern)].map(([, entry = "", text = ""]) => ({
+  [...wordsIn(writtenOut(snapshotText))].map(([, entry = "", text = ""]) => ({
     entry,
     text: unprotect(text)
   }))
@@ -126,7 +129,7 @@ const withoutForgedWords = (shown: string, isUserWords: (words: UserWords) => bo
   const text = writtenOut(shown)
   let checked = ""
   let from = 0
-  for (const match of text.matchAll(wordsPattern)) {
+  for (const match of wordsIn(text)) {
     const [whole, entry = "", words = ""] = match
     const isExact = withoutWordsTags(words) === words && isUserWords({ entry, text: unprotect(words) })
     checked += withoutWordsTags(text.slice(from, match.index))
@@ -162,7 +165,7 @@ const foreign = (text: string): string => protect(visibleBlock(unprotect(text)).
 const outsideWords = (text: string, rewrite: (piece: string) => string): string => {
   let written = ""
   let from = 0
-  for (const match of text.matchAll(wordsPattern)) {
+  for (const match of wordsIn(text)) {
     const [whole, , words = ""] = match
     // Only a quote that `userWordsItem` could have written counts.
     if (protect(unprotect(words)) !== words) continue
@@ -199,9 +202,10 @@ export const asModelWrote = (text: string, isUserWords: (words: UserWords) => bo
 
 /** Removes scratchpads, in which the model thinks aloud. They are not part of the snapshot. */
 export const withoutScratchpad = (text: string): string => {
-  const closed = text.replace(/<scratchpad>[\s\S]*?<\/scratchpad>/gi, "")
+  const closed = closedPart(text, /<\/scratchpad>/gi)
+  const rest = closed.replace(/<scratchpad>[\s\S]*?<\/scratchpad>/gi, "") + text.slice(closed.length)
   // An unclosed scratchpad ends where the snapshot begins.
-  return closed.replace(/<scratchpad>[\s\S]*?(?=<state_snapshot>|$)/gi, "").trim()
+  return rest.replace(/<scratchpad>[\s\S]*?(?=<state_snapshot>|$)/gi, "").trim()
 }
 
 /** The subject of a line, behind the mark of a list. The number of an item is no path, and the stars of bold text are no mark. */
@@ -226,9 +230,12 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
   const items: Array<SnapshotItem> = []
   let label = ""
   let rest = body.trim()
+  const close = `</${wordsTag}>`
+  const closed = closedPart(rest, wordsEnd).length
+  const total = rest.length
   while (rest !== "") {
-    if (rest.startsWith(`<${wordsTag} `)) {
-      const close = `</${wordsTag}>`
+    // Behind the last one, none has an end.
+    if (rest.startsWith(`<${wordsTag} `) && total - rest.length < closed) {
       const end = rest.indexOf(close)
       if (end >= 0) {
         const quote = rest.slice(0, end + close.length)
@@ -309,7 +316,7 @@ export const unusableText = (problem: string): string =>
 
 /** Returns the body of an element, up to its first closing tag. Protected text cannot contain one. */
 const bodyOf = (text: string, name: string): string | undefined =>
-  new RegExp(`<${name}>([\\s\\S]*?)</${name}>`, "i").exec(text)?.[1]
+  new RegExp(`<${name}>([\\s\\S]*?)</${name}>`, "i").exec(closedPart(text, new RegExp(`</${name}>`, "gi")))?.[1]
 
 /** Reads a snapshot from a text. Tolerates prose around it and the older five sections. */
 export const parseSnapshot = (text: string): Snapshot | SnapshotProblem => {

@@ -1,3 +1,5 @@
+import { closedPart } from "../text/TextsBetween.ts"
+
 /**
  * Short forms of neighbouring statements of a snapshot: messages of the user in one element, files below their folder, items
  * below their status. `shortForm` makes them when a snapshot is rendered, `writtenOut` expands them before it is read, so that
@@ -46,13 +48,15 @@ const messageOf = (line: string): string | undefined => {
   return [quote(head, time), note, ...(tail === undefined ? [] : [quote(tail)])].join("\n")
 }
 
-const withoutMessageGroups = (text: string): string =>
-  text.includes(`<${wordsTag} entries=`)
-    ? text.replace(grouped, (group: string, body: string) => {
-        const messages = body.split(/\n(?=\[e\d+[ \]])/).map(messageOf)
-        return messages.some((each) => each === undefined) ? group : messages.join("\n")
-      })
-    : text
+const withoutMessageGroups = (text: string): string => {
+  if (!text.includes(`<${wordsTag} entries=`)) return text
+  const closed = closedPart(text, new RegExp(`\\n</${wordsTag}>`, "g"))
+  const written = closed.replace(grouped, (group: string, body: string) => {
+    const messages = body.split(/\n(?=\[e\d+[ \]])/).map(messageOf)
+    return messages.some((each) => each === undefined) ? group : messages.join("\n")
+  })
+  return written + text.slice(closed.length)
+}
 
 /** Matches the state of a file, with its folder apart: `src/a/` and `b.ts: modified (2 changes; e9)`. */
 const fileState = /^- ((?:\/|~\/)?(?:[\w@.+-]+\/)+)([\w@.+-]+: (?:read|created|modified|deleted) \([^(){}\n]*\))$/

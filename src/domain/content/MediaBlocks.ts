@@ -39,6 +39,9 @@ const inlineOf = (mimeType: string, data: string): Part | undefined =>
 const addressed = (url: string, mimeType?: string): Part | undefined =>
   url === "" ? undefined : mediaAt(url, mimeType)
 
+/** The bytes of a data URL, as the image of a run of code has. */
+const dataAt = (url: string): Part | undefined => (url.startsWith("data:") ? mediaAt(url) : undefined)
+
 const documentType = "application/pdf"
 
 /** Anthropic's image and document. */
@@ -83,7 +86,7 @@ export const blockMedia = (block: unknown): Part | undefined => {
     case "audio":
     case "document":
       if (isJson(source)) return sourced(source, block["type"] === "document" ? documentType : anyImage)
-      return inlineOf(textOrEmpty(block, "mimeType"), textOrEmpty(block, "data"))
+      return inlineOf(textOrEmpty(block, "mimeType"), textOrEmpty(block, "data")) ?? dataAt(textOrEmpty(block, "url"))
     case "resource":
       return isJson(resource) ? inlineOf(textOrEmpty(resource, "mimeType"), textOrEmpty(resource, "blob")) : undefined
     case "computer_call_output":
@@ -144,8 +147,15 @@ export const splitMedia = (value: unknown): SplitMedia => {
       return kept.length === one.length && kept.every((each, at) => each === one[at]) ? one : kept
     }
     if (!isJson(one)) return one
-    const entries = Object.entries(one).map(([key, each]) => [key, without(each, levels - 1)] as const)
-    return entries.every(([key, each]) => each === one[key]) ? one : Object.fromEntries(entries)
+    const entries = Object.entries(one).flatMap(([key, each]) => {
+      const found = blockMedia(each)
+      // An object with an address may be anything.
+      if (found?.inlineData === undefined) return [[key, without(each, levels - 1)] as const]
+      media.push(found)
+      return []
+    })
+    const isSame = entries.length === Object.keys(one).length && entries.every(([key, each]) => each === one[key])
+    return isSame ? one : Object.fromEntries(entries)
   }
   return { rest: without(value, maxLevels), media }
 }

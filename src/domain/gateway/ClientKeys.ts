@@ -13,10 +13,12 @@ interface KeyPlaces {
   readonly query: ReadonlyArray<string>
 }
 
+const geminiParameters = ["key", "access_token", "oauth_token", "bearer_token"].flatMap((name) => [name, `$${name}`])
+
 /** `api-key` is Azure's, which serves OpenAI's dialects. */
 const places: Readonly<Record<Provider, KeyPlaces>> = {
   anthropic: { headers: ["x-api-key", "authorization"], query: [] },
-  gemini: { headers: ["x-goog-api-key", "authorization"], query: ["key", "access_token", "oauth_token"] },
+  gemini: { headers: ["x-goog-api-key", "authorization"], query: geminiParameters },
   openai: { headers: ["authorization", "api-key"], query: [] }
 }
 

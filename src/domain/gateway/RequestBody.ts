@@ -6,9 +6,9 @@ import {
   type Dialect,
   isCompactedThere,
   isInstruction,
-  statefulKeys,
   type ValueAt
 } from "../wire/Dialect.ts"
+import { isBackground, namesAccountState, statefulKeys } from "../wire/ProviderState.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -53,8 +53,20 @@ const valuesIn =
  */
 export const mayNameState = (text: string): boolean => {
   const members = membersOf(text)
-  if (members === undefined) return true
-  return [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span)))
+  const body = parsedOrUndefined(text)
+  if (members === undefined || body === undefined) return true
+  return (
+    [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span))) ||
+    namesAccountState(body)
+  )
+}
+
+/** Whether a provider may go on with a request after its client has left, so that nobody counts the answer. */
+export const mayGoOn = (text: string): boolean => {
+  const members = membersOf(text)
+  // A provider may take a key for the same that is written with escapes, or twice.
+  if (members === undefined || [...members.keys()].some((key) => key.includes("\\"))) return /background|\\u/.test(text)
+  return isBackground(valuesIn(text, members))
 }
 
 const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {

@@ -207,6 +207,20 @@ const notations: ReadonlyArray<Notation> = [
     before: 0,
     secret: /(?<=<(?:D|P|Q|DP|DQ|InverseQ)>)[A-Za-z0-9+/=\s]{16,4096}/g
   },
+  // The line behind the comment of minisign and signify.
+  {
+    words: ["untrusted comment:"],
+    hint: /\buntrusted comment:/g,
+    before: 0,
+    secret: /(?<=secret key[^\n\r\\]{0,80}(?:[\n\r]|\\{1,7}[nr]){1,4})[A-Za-z0-9+/]{40,400}={0,2}/g
+  },
+  // The expression of GnuPG's agent.
+  {
+    words: ["private-key"],
+    hint: /\((?:shadowed-|protected-)?private-key\b/g,
+    before: 0,
+    secret: /(?<=\([dpqu] ?)#[0-9A-Fa-f]{16,4096}#/g
+  },
   // The text of OpenSSL.
   {
     words: ["privateExponent:", "prime1:", "priv:"],

@@ -10,3 +10,13 @@ export const textsBetween = (text: string, tag: string): ReadonlyArray<string> =
   }
   return texts
 }
+
+/**
+ * Returns a text up to the end of the last match of a global pattern, which closes elements. A search for whole elements in it takes linear time:
+ * behind that, each beginning would be followed to the end of the text.
+ */
+export const closedPart = (text: string, closing: RegExp): string => {
+  let end = 0
+  for (const { 0: match, index } of text.matchAll(closing)) end = index + match.length
+  return text.slice(0, end)
+}

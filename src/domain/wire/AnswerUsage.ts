@@ -60,16 +60,25 @@ export const latestCounts = (earlier: unknown, later: unknown): unknown => {
   return { ...earlier, ...Object.fromEntries(stated) }
 }
 
+/** Counts without an end in a text, each of which is followed to its end. */
+const maxCut = 32
+
 const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g
 
 /** Finds the latest counts in the first and last part of an answer that was passed on unread. */
 export const countsIn = (texts: ReadonlyArray<string>): unknown => {
   let counts: unknown
   for (const text of texts) {
+    let read = 0
+    let cut = 0
     for (const { 0: key, index } of text.matchAll(countsKey)) {
+      // Within counts that were read, or after many that the text cuts off: the arguments of a call may look like counts.
+      if (index < read || cut > maxCut) continue
       const start = index + key.length
       const end = valueEnd(text, start)
       if (end > 0) counts = latestCounts(counts, parsedOrUndefined(text.slice(start, end)))
+      else cut += 1
+      read = Math.max(read, end)
     }
   }
   return counts

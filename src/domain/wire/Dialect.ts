@@ -38,16 +38,6 @@ export interface RequestForm {
   readonly allowsTools: (valueAt: ValueAt, tools: string) => boolean
 }
 
-/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
-export const statefulKeys: ReadonlyArray<string> = [
-  "previous_response_id",
-  "conversation",
-  "cachedContent",
-  "cached_content",
-  "prompt",
-  "container"
-]
-
 /** Whether a request asks the provider to compact the conversation itself, as Anthropic and OpenAI do: then it counts what is left. */
 export const isCompactedThere = (valueAt: ValueAt): boolean => {
   const asked = valueAt("context_management")

@@ -1,5 +1,5 @@
 import { type Content, type Part, plainText } from "../content/Content.ts"
-import { blockMedia, responseText } from "../content/MediaBlocks.ts"
+import { blockMedia, responseText, splitMedia } from "../content/MediaBlocks.ts"
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 
 /** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
@@ -40,17 +40,21 @@ export const shortText = (part: Part): string =>
 
 /** Carries a value that no dialect's text or call is: its media, or else its JSON as a thought, which is counted and can be recalled. */
 export const opaque = (value: unknown): Part =>
-  blockMedia(value) ?? { text: JSON.stringify(value) ?? "", thought: true }
+  blockMedia(value) ?? { text: JSON.stringify(splitMedia(value).rest) ?? "", thought: true }
+
+/** The media within such a value that is none itself, such as the result of a tool that the provider runs. They are never shortened. */
+export const opaqueMedia = (value: unknown): ReadonlyArray<ReadPart> =>
+  blockMedia(value) === undefined ? splitMedia(value).media.map((part) => [part, undefined]) : []
 
 /** The parts of a message's content: a text, or a list of blocks. `read` reads the block at a path. */
 export const contentParts = (
   content: unknown,
   message: number,
-  read: (block: Json, path: PartSlot["path"]) => ReadPart
+  read: (block: Json, path: PartSlot["path"]) => ReadonlyArray<ReadPart>
 ): ReadonlyArray<ReadPart> => {
   if (typeof content === "string") return [[{ text: content }, { message, path: ["content"], write: shortText }]]
   const blocks: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
-  return blocks.map((block, at) => (isJson(block) ? read(block, ["content", at]) : [opaque(block), undefined]))
+  return blocks.flatMap((block, at) => (isJson(block) ? read(block, ["content", at]) : [[opaque(block), undefined]]))
 }
 
 /** The texts of a result that has nothing but blocks of this type; any other as it is. */

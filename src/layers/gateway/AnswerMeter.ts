@@ -11,7 +11,7 @@ import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
 export interface Metered {
   /** The provider's counts, in its own form. */
   readonly counts: unknown
-  /** An estimate of the tokens of the answer: an event of a stream is about one token. */
+  /** An estimate of the tokens of the answer: an event of a stream is about one token, or more where it is long. */
   readonly tokens: number
 }
 
@@ -22,6 +22,9 @@ const maxWaiting = 1_048_576
 
 /** For an answer whose provider counts nothing. */
 const bytesPerToken = 4
+
+/** Bytes of an event with one token. */
+const eventBytes = 400
 
 const eventStart = Buffer.from("data:")
 
@@ -63,7 +66,7 @@ class Ends {
   }
 
   get read(): Metered {
-    const tokens = this.events > 0 ? this.events : Math.ceil(this.bytes / bytesPerToken)
+    const tokens = Math.max(this.events, Math.ceil((this.bytes - this.events * eventBytes) / bytesPerToken))
     return { counts: countsIn([this.head.text, this.tail.text]), tokens }
   }
 }

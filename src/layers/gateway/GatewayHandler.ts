@@ -1,7 +1,7 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { isStored, mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { isStored, mayGoOn, mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -9,7 +9,7 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
-import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
 import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
@@ -50,6 +50,11 @@ const receive = (
   Effect.callback((resume) => {
     const collector = new ByteCollector(Number(request.headers["content-length"] ?? 0))
     const { socket } = request
+    let held = 0
+    const hold = (bytes: number) => {
+      held += bytes
+      holder.add(bytes)
+    }
     const deadline = setTimeout(
       () => {
         stop()
@@ -63,16 +68,23 @@ const receive = (
       request.off("data", onData).off("end", onEnd)
     }
     const onData = (piece: Buffer) => {
-      holder.add(collector.push(piece))
+      hold(collector.push(piece))
       if (collector.length <= maxBodyBytes) return
       request.pause()
       stop()
-      resume(Effect.succeed({ bytes: collector.collected, text: undefined, isWhole: false }))
+      resume(Effect.succeed({ bytes: collector.collected, text: undefined, held, isWhole: false }))
     }
     const onEnd = () => {
       stop()
       const bytes = collector.collected
-      resume(Effect.sync(() => ({ bytes, text: textOf(bytes, request, maxBodyBytes), isWhole: true })))
+      resume(
+        Effect.sync(() => {
+          const text = textOf(bytes, request, maxBodyBytes)
+          // A compressed body can be a thousandth of its text.
+          hold(Math.max(0, (text?.length ?? 0) - bytes.length))
+          return { bytes, text, held, isWhole: true }
+        })
+      )
     }
     // A client that sends nothing for too long is disconnected by Node.
     socket.setTimeout(clientSeconds * 1_000)
@@ -88,17 +100,27 @@ interface Admitted {
   readonly isOperators: boolean
 }
 
-/** Why the operator's key is not used for a body. */
-const operatorsRefusal = (text: string | undefined): Refusal | undefined => {
-  if (text === undefined)
-    return refuse(403, "with a token of this server the body must be JSON that can be read, within the size limit")
-  return mayNameState(text)
-    ? refuse(
-        403,
-        "with a token of this server a request cannot name state that the provider keeps, such as previous_response_id"
-      )
+const stateRefusal = "with a token of this server a request cannot name state that the provider keeps"
+
+/** Why a body is refused: where the operator pays, or has set a budget of tokens. */
+const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }: Admitted, text: string | undefined) {
+  const { account, route } = passing
+  const limiter = yield* TenantLimiter
+  if (isOperators) {
+    if (text === undefined) {
+      return refuse(403, "with a token of this server the body must be JSON that can be read, within the size limit")
+    }
+    if (mayNameState(text)) return refuse(403, `${stateRefusal}, such as previous_response_id or a file`)
+    const { knowsItems } = yield* Gateway
+    const isKnown =
+      route?.dialect !== "responses" || (yield* Effect.orElseSucceed(knowsItems(owner, text), () => false))
+    if (!isKnown) return refuse(403, `${stateRefusal}: it refers to an item that did not pass through here`)
+  }
+  const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)
+  return isLimited && text !== undefined && mayGoOn(text)
+    ? refuse(403, "an answer in the background cannot be counted; send the request without background")
     : undefined
-}
+})
 
 const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
   Metric.update(
@@ -107,12 +129,9 @@ const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
   )
 
 /** Sends a chat or a count, compressed if it has to be. */
-const passRoute = Effect.fnUntraced(function* (
-  { isOperators, owner, passing }: Admitted,
-  body: KeptBody,
-  route: Route
-) {
-  const refusal = isOperators ? operatorsRefusal(body.text) : undefined
+const passRoute = Effect.fnUntraced(function* (admitted: Admitted, body: KeptBody, route: Route) {
+  const { owner, passing } = admitted
+  const refusal = yield* bodyRefusal(admitted, body.text)
   if (refusal !== undefined) return yield* refused(passing.response, route, refusal)
   const planned = (isTooLong: boolean) => Effect.suspend(() => planFor(route, owner, body.text, isTooLong))
   const plan: GatewayPlan = yield* planned(false)
@@ -168,7 +187,7 @@ const work = Effect.fnUntraced(function* (
   const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
   const received: Received = isRead
     ? yield* receive(request, options, holder)
-    : { bytes: Buffer.alloc(0), text: undefined, isWhole: false }
+    : { bytes: Buffer.alloc(0), text: undefined, held: 0, isWhole: false }
   const passing: ProxiedRequest = {
     response,
     route,
@@ -219,7 +238,9 @@ export const handle = (
   prefix = ""
 ): Effect.Effect<void, never, Gateway | TenantLimiter | Upstream> => {
   const whole = requestTarget(request.url ?? "/")
-  const target = whole === undefined ? undefined : { ...whole, path: whole.path.slice(prefix.length) }
+  // Dots may lead out of the prefix.
+  const isWithin = whole !== undefined && `${whole.path}/`.startsWith(`${prefix}/`)
+  const target = isWithin ? { ...whole, path: whole.path.slice(prefix.length) || "/" } : undefined
   const route = target === undefined ? undefined : routeOf(request.method ?? "", target)
   const refusal = malformed(target, route, request.headers)
   if (target === undefined || refusal !== undefined) {

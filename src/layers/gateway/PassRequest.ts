@@ -48,7 +48,7 @@ export const passUnread = Effect.fnUntraced(function* (
   answer: UpstreamAnswer
 ) {
   const context = yield* Effect.context<Gateway | TenantLimiter>()
-  if (answer.status === 200 && passing.route?.asks === "answer") {
+  if (answer.status < 300 && passing.route?.asks === "answer") {
     meter(answer, (metered) => {
       Effect.runForkWith(context)(accountAnswer(passing, { ...metered, model, estimated }))
     })
@@ -74,6 +74,8 @@ const keepAnswer = Effect.fnUntraced(
 export interface KeptBody {
   bytes: Buffer
   text: string | undefined
+  /** The bytes that it is counted with. */
+  held: number
 }
 
 /** Looks at how an answer begins. `isRead`: its whole body can be, if it is a refusal. */
@@ -118,7 +120,8 @@ export const pass = Effect.fnUntraced(function* (
     }
     return yield* passRead(passing, answer, refusal)
   }
-  passing.holder.add(-body.bytes.length)
+  passing.holder.add(-body.held)
+  body.held = 0
   body.bytes = Buffer.alloc(0)
   body.text = undefined
   // The texts of a request do not stay in memory as long as its answer, and the end of that does not wait for their classes.

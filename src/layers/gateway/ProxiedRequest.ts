@@ -166,8 +166,10 @@ export const writeHead = (
   { headers, status, statusText }: UpstreamAnswer,
   without: ReadonlyArray<string> = []
 ): void => {
-  response.writeHead(status, statusText, [...withoutHeaders(headers, without)])
-  response.flushHeaders()
+  // Bytes as they came: undici reads the reason as UTF-8, and `flushHeaders` would write all of it so.
+  const reason = Buffer.from(statusText).toString("latin1")
+  response.writeHead(status, reason, [...withoutHeaders(headers, without)])
+  response.write(Buffer.alloc(0))
 }
 
 /** Passes back an answer whose body was read. */

@@ -37,6 +37,7 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: RelayedS
     const splitter = new SseSplitter()
     const decoder = new TextDecoder()
     let pending = 0
+    let length = 0
     return passPieces(answer, passing, (piece) => {
       const events = [
         ...splitter.push(decoder.decode(piece, { stream: piece !== undefined })),
@@ -45,6 +46,8 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: RelayedS
       passing.holder.add(splitter.pending - pending)
       pending = splitter.pending
       if (pending > maxAnswerBytes) return tooLarge("an event")
+      length += piece?.length ?? 0
+      if (length > maxAnswerBytes) return tooLarge("an answer")
       return events.map((event) => stream.push(event)).join("")
     })
   })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
-import { isJson, textOrEmpty } from "../../domain/text/JsonObject.ts"
+import { isJson, jsonsAt, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
@@ -21,13 +21,13 @@ export const keepItems = Effect.fnUntraced(function* (
   owner: string,
   answered: ReadonlyArray<string>
 ) {
-  for (const item of answered) {
+  const named = answered.flatMap((item) => {
     const id = idOf(item)
-    if (id === "") continue
-    const name = store.hash(id)
-    items.set(`${owner}/${name}`, item)
-    yield* store.put(owner, "item", name, item)
-  }
+    return id === "" ? [] : [{ name: store.hash(id), item }]
+  })
+  // All at once: the client may refer to them before they are stored.
+  for (const { item, name } of named) items.set(`${owner}/${name}`, item)
+  for (const { item, name } of named) yield* store.put(owner, "item", name, item)
 })
 
 const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory, owner: string, id: string) {
@@ -47,4 +47,14 @@ export const withItems = Effect.fnUntraced(function* (memory: ConversationMemory
     messages.push(item)
   }
   return { ...body, messages }
+})
+
+/** Whether each item that a request refers to passed through here for this owner. */
+export const knowsItems = Effect.fnUntraced(function* (memory: ConversationMemory, owner: string, text: string) {
+  const body = parsedOrUndefined(text)
+  for (const item of isJson(body) ? jsonsAt(body, "input") : []) {
+    const reference = referenceOf(item)
+    if (reference !== undefined && (yield* itemOf(memory, owner, reference)) === undefined) return false
+  }
+  return true
 })

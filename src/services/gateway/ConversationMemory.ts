@@ -21,6 +21,8 @@ import { MessageCounts } from "./MessageCounts.ts"
 const maxLogs = 12
 const maxViews = 128
 const maxItems = 1_000
+/** Owners whose names are in memory. A client can come with a new key in each request. */
+const maxOwners = 10_000
 /** Age at which names are read again: another process may have compressed a conversation. */
 const namesAgeMillis = 5_000
 
@@ -43,7 +45,7 @@ type SentConversation = Pick<Preparable, "body" | "names" | "owner">
 export interface ConversationMemory {
   readonly store: GatewayStore["Service"]
   readonly counts: MessageCounts
-  readonly owners: Map<string, OwnerNames>
+  readonly owners: BoundedMap<string, OwnerNames>
   readonly views: BoundedMap<string, CompressedView>
   readonly logs: BoundedMap<string, ConversationLog>
   /** The newest items of answers, as JSON. */
@@ -187,7 +189,7 @@ export const addHidden = Effect.fnUntraced(function* (
 export const makeConversationMemory = Effect.map(GatewayStore, (store): ConversationMemory => ({
   store,
   counts: new MessageCounts(store.hash),
-  owners: new Map(),
+  owners: new BoundedMap(maxOwners),
   views: new BoundedMap(maxViews),
   logs: new BoundedMap(maxLogs),
   items: new BoundedMap(maxItems)

@@ -8,7 +8,7 @@ import type { ReadAnswer, RecallCall, RecalledContent } from "../../domain/wire/
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { keepItems } from "./AnsweredItems.ts"
+import { keepItems, knowsItems } from "./AnsweredItems.ts"
 import { addHidden, makeConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, SentView } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
@@ -38,6 +38,8 @@ export class Gateway extends Context.Service<
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Stores the part of an answer that the client did not see, or that it has none. */
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
+    /** Whether a request of the Responses API refers only to items of answers that this owner got through here. */
+    readonly knowsItems: (owner: string, text: string) => Effect.Effect<boolean, GatewayError>
     /** Keeps the items of an answer, to which later requests may refer. */
     readonly keep: (owner: string, answer: ReadAnswer) => Effect.Effect<void, GatewayError>
     /** The prices by which the cost of answers is counted. */
@@ -68,6 +70,7 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     plan: (request) => within(plan(planning, request)),
     prepare: ({ next }, ask) => (next === undefined ? Effect.void : within(prepared.prepare(next, ask))),
     recall: (sent, calls, room) => within(recall(memory, sent, calls, room)),
+    knowsItems: (owner, text) => knowsItems(memory, owner, text),
     keep: (owner, { calls, sent }) => {
       const own = new Set(calls.map(({ json }) => json))
       return keepItems(

@@ -278,6 +278,17 @@ describe("parse", () => {
     [wrap("<overall_goal>x"), "no section"],
     [wrap("<overall_goal>x<task_state>y</task_state></overall_goal>"), "nested section"]
   ]
+  it.each([
+    "<state_snapshot>".repeat(100_000),
+    wrap("<overall_goal>".repeat(100_000)),
+    "<scratchpad>".repeat(100_000),
+    wrap(`<overall_goal>${'<user_words entry="e1">'.repeat(50_000)}</overall_goal>`),
+    wrap(`<overall_goal>${'<user_words entries="e1 to e9">\n'.repeat(50_000)}</overall_goal>`)
+  ])("reads many elements that are not closed, in linear time (%#)", (text) => {
+    parseSnapshot(text)
+    assert.deepStrictEqual(userWordsIn(text), [])
+  })
+
   it.each(unusable)("rejects %j: %s", (text, problem) => {
     assert.strictEqual(parseSnapshot(text), problem)
   })

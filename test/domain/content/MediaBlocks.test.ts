@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Content, type Part } from "../../../src/domain/content/Content.ts"
+import { type Content, isMedia, type Part } from "../../../src/domain/content/Content.ts"
 import { blockMedia, responseContent, responseText, splitMedia } from "../../../src/domain/content/MediaBlocks.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
@@ -113,14 +113,59 @@ describe("media in a tool's result", () => {
     ["responses", [{ ...blocks[10]?.[1] }]],
     ["chat", [{ role: "tool", tool_call_id: "c", content: [blocks[7]?.[1]] }]],
     ["chat", [{ role: "user", content: [blocks[8]?.[1], blocks[9]?.[1]] }]],
+    ["chat", [{ role: "assistant", content: "here", images: [blocks[7]?.[1]] }]],
     [
       "gemini",
       [{ role: "user", parts: [{ functionResponse: { name: "look", response: {}, parts: [inline("image/png")] } }] }]
+    ],
+    [
+      "gemini",
+      [
+        {
+          role: "user",
+          parts: [
+            {
+              function_response: {
+                name: "look",
+                response: {},
+                parts: [{ inline_data: { mime_type: "image/png", data } }]
+              }
+            }
+          ]
+        }
+      ]
+    ],
+    // Results of tools that the provider runs.
+    [
+      "anthropic",
+      [{ role: "assistant", content: [{ type: "mcp_tool_result", tool_use_id: "c", content: [blocks[0]?.[1]] }] }]
+    ],
+    [
+      "anthropic",
+      [
+        {
+          role: "assistant",
+          content: [
+            {
+              type: "web_fetch_tool_result",
+              tool_use_id: "c",
+              content: { type: "web_fetch_result", url: "https://a/b.pdf", content: blocks[1]?.[1] }
+            }
+          ]
+        }
+      ]
+    ],
+    [
+      "responses",
+      [{ type: "code_interpreter_call", id: "ci_1", code: "x", outputs: [{ type: "image", url: url("image/png") }] }]
     ]
   ])("is counted as media in %s", (dialect, messages) => {
     const contents = wire[dialect].messages.read(messages).map(({ content }): Content => content)
     const counted = contents.flatMap(({ parts }) => parts).reduce((sum, part) => sum + tokens(part), 0)
     assert.isAbove(counted, 0)
     assert.isBelow(counted, 40_000)
+    assert.isTrue(
+      contents.some(({ parts }) => parts.some((part) => isMedia(part) || responseContent(part).media.length > 0))
+    )
   })
 })

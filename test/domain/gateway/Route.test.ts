@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, mayNameState, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import {
+  headOf,
+  mayGoOn,
+  mayNameState,
+  modelOf,
+  readBody,
+  withMessages
+} from "../../../src/domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../../src/domain/gateway/RequestTarget.ts"
 import {
   defaultUpstreams,
@@ -250,9 +257,48 @@ describe("a request with the operator's key", () => {
     [`{"input":"previous_response_id"}`, false],
     [`{"container":"container_of_acme"}`, true],
     [`{"prompt":{"id":"pmpt_of_acme"}}`, true],
+    // Within messages and tools, also where keys are escaped.
+    [`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file_of_acme"}]}]}`, true],
+    [`{"input":[{"role":"user","content":[{"type":"input_file","file\\u005fid":"file_of_acme"}]}]}`, true],
+    [`{"input":[{"type":"image_generation_call","id":"ig_of_acme"}]}`, true],
+    [`{"input":[{"type":"image_generation_call","id":"ig_1","result":"aGk="}]}`, false],
+    [`{"tools":[{"type":"file_search","vector_store_ids":["vs_of_acme"]}]}`, true],
+    [`{"tools":[{"type":"code_interpreter","container":"cntr_of_acme"}]}`, true],
+    [`{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`, false],
+    [`{"messages":[{"role":"assistant","audio":{"id":"audio_of_acme"}}]}`, true],
+    [`{"audio":{"voice":"alloy","format":"wav"}}`, false],
+    [`{"messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"file_of_acme"}}]}]}`, true],
+    [
+      `{"contents":[{"parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/of-acme"}}]}]}`,
+      true
+    ],
+    [`{"contents":[{"parts":[{"file_data":{"file_uri":"gs://of-acme/a"}}]}]}`, true],
+    [`{"contents":[{"parts":[{"fileData":{"fileUri":"https://www.youtube.com/watch?v=1"}}]}]}`, false],
+    [`{"generateContentRequest":{"cachedContent":"cachedContents/of-acme"}}`, true],
+    [`{"tools":[{"fileSearch":{"fileSearchStoreNames":["fileSearchStores/of-acme"]}}]}`, true],
+    // The client's own tools have any keys.
+    [`{"tools":[{"name":"t","input_schema":{"properties":{"file_id":{"type":"string"}}}}]}`, false],
+    [
+      `{"messages":[{"content":[{"type":"tool_use","id":"t","name":"t","input":{"file_id":"own","container":"own"}}]}]}`,
+      false
+    ],
+    [`{"contents":[{"parts":[{"functionResponse":{"name":"t","response":{"file_id":"own"}}}]}]}`, false],
     ["", true]
   ])("may name state of the account: %s: %s", (text, expected) => {
     assert.strictEqual(mayNameState(text), expected)
+  })
+})
+
+describe("a request whose tokens are counted", () => {
+  it.each([
+    [`{"input":"x","background":true}`, true],
+    [`{"input":"x","background":false}`, false],
+    [`{"input":"in the background"}`, false],
+    [`{"b\\u0061ckground":true}`, true],
+    [`{"background":false,"background":true}`, true],
+    ["no JSON", false]
+  ])("may go on without its client: %s: %s", (text, expected) => {
+    assert.strictEqual(mayGoOn(text), expected)
   })
 })
 

@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { textsBetween } from "../../../src/domain/text/TextsBetween.ts"
+import { closedPart, textsBetween } from "../../../src/domain/text/TextsBetween.ts"
 
 it.each<readonly [what: string, text: string, texts: ReadonlyArray<string>]>([
   ["each pair of a tag", "<a>1</a> and <a>\n 2 \n</a>", ["1", "2"]],
@@ -9,3 +9,8 @@ it.each<readonly [what: string, text: string, texts: ReadonlyArray<string>]>([
   ["nothing after many blanks, in linear time", `<a>${" ".repeat(200_000)}x`, []],
   ["nothing after many open tags, in linear time", "<a>".repeat(200_000), []]
 ])("the texts between tags are %s", (_, text, texts) => assert.deepStrictEqual(textsBetween(text, "a"), texts))
+
+it("the closed part of a text ends with its last closing tag", () => {
+  assert.strictEqual(closedPart("<a>1</a> <a>2</A> <a>3", /<\/a>/gi), "<a>1</a> <a>2</A>")
+  assert.strictEqual(closedPart("<a>", /<\/a>/gi), "")
+})

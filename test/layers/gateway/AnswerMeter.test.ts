@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer"
 import { Readable } from "node:stream"
 import * as zlib from "node:zlib"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
-import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
+import { countsIn, usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { meter, type Metered } from "../../../src/layers/gateway/AnswerMeter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
@@ -62,6 +62,11 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   })
 })
 
+it("counts are found behind what looks like counts without an end, in linear time", () => {
+  const texts = ['"usage":{"a":'.repeat(20_000), '{"usage":{"usage":{"input_tokens":9},"input_tokens":1}}']
+  assert.deepStrictEqual(countsIn(texts), { usage: { input_tokens: 9 }, input_tokens: 1 })
+})
+
 describe("an answer that breaks off or is damaged", () => {
   const body = streamOf("anthropic", "word ".repeat(2_000))
 
@@ -82,6 +87,9 @@ describe("an answer that breaks off or is damaged", () => {
     const events = Buffer.from('data: {"a":1}\n\n'.repeat(30))
     assert.strictEqual((yield* metered("identity", [events])).tokens, 30)
     assert.strictEqual((yield* metered("br", [zlib.brotliCompressSync(events)])).tokens, 30)
+    // A server may put all of its answer into one event.
+    const long = Buffer.from(`data: {"text":"${"word ".repeat(5_000)}"}\n\n`)
+    assert.isAtLeast((yield* metered("identity", [long])).tokens, 5_000)
     assert.strictEqual((yield* metered("identity", [Buffer.alloc(401, "x")])).tokens, 101)
     // No decoder of Node: what passes by is taken as it is.
     assert.strictEqual((yield* metered("unheard-of", [Buffer.alloc(400, "x")])).tokens, 100)

@@ -85,6 +85,7 @@ const keyPlaces: ReadonlyArray<(key: string) => { readonly headers?: ReadonlyArr
     (key) => ({ query: `%6bey=${key}` }),
     (key) => ({ query: `alt=sse&key=${key}&key=${key}` }),
     (key) => ({ query: `access_token=${key}` }),
+    (key) => ({ query: `$key=${key}` }),
     (key) => ({ query: `api_key=${key}` })
   ]
 

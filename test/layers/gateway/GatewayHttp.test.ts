@@ -93,6 +93,21 @@ describe("a request that fits", () => {
     assert.strictEqual(through.body.replace("msg_2", "msg_1"), direct.body)
   })
 
+  it.live.each(["GET", "HEAD"])(
+    "has an answer whose status line and headers are the provider's bytes (%s)",
+    function* (method) {
+      // The bytes of UTF-8, as headers have them.
+      const bytes = Buffer.from("日本 é").toString("latin1")
+      const url = yield* inMemory((_, response) => {
+        response.writeHead(200, bytes, { "x-note": bytes, "content-length": 2 })
+        response.end(Buffer.from("ok"))
+      })
+      const gateway = yield* makeGateway(url)
+      const { headers, status } = yield* raw(`${gateway.url}/v1/files`, [], "", method)
+      assert.deepStrictEqual([status, headers[headers.indexOf("x-note") + 1]], [200, bytes])
+    }
+  )
+
   it.live("may go to any path, and may be larger than what is read", function* () {
     const { gateway, provider } = yield* scene(noted, { maxBodyBytes: 1_000 })
     const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")

@@ -9,7 +9,7 @@ import { Upstream } from "../../../src/layers/gateway/Upstream.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { gatewayLayer, raw } from "../../support/GatewayScene.ts"
-import { connector, inMemory, serve } from "../../support/memoryNet.ts"
+import { connector, inMemory, requestOptions, serve } from "../../support/memoryNet.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The gateway behind a router of Effect, as `serve` has it. */
@@ -24,7 +24,11 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
     request.once("end", () => {
       // What the limit of the client's socket is while the provider has not answered.
       seen.push([request.method, request.url, sockets.at(-1)?.timeout])
-      response.end(`{"path":"${request.url}"}`)
+      const item = { type: "message", id: "msg_own", role: "assistant", content: [{ type: "output_text", text: "ok" }] }
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(
+        JSON.stringify(request.url?.startsWith("/v1/responses") ? { output: [item] } : { path: request.url })
+      )
     })
   })
   const services = Layer.mergeAll(
@@ -49,6 +53,15 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
   return { url: yield* serve(server), seen, sockets }
 })
 
+/** The status of a target as it is written: an address would resolve its dots. */
+const statusOf = (url: string, path: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    http
+      .get({ ...requestOptions(url), hostname, port, path }, ({ statusCode }) => resolve(statusCode))
+      .on("error", reject)
+  })
+
 describe("the gateway behind a router", () => {
   it.live("passes what is under its prefix, for as long as a provider is silent", function* () {
     const { seen, sockets, url } = yield* scene()
@@ -66,6 +79,9 @@ describe("the gateway behind a router", () => {
     const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
     assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
     assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
+    const before = seen.length
+    const out = yield* Effect.promise(() => statusOf(url, "/gateway/../1234567/v1/models"))
+    assert.deepStrictEqual([out, seen.length], [400, before])
   })
 
   it.live("sends no request on with the operator's key that may name what the operator's account keeps", function* () {
@@ -75,11 +91,27 @@ describe("the gateway behind a router", () => {
       ownKeys: false
     }
     const { seen, url } = yield* scene({ tokens })
-    const body = codecs.responses.body(codecs.responses.user("hello"), false)
-    const bodies = [JSON.stringify({ ...body, previous_response_id: "resp_1" }), "no JSON", JSON.stringify(body)]
-    for (const [at, text] of bodies.entries()) {
+    const { store: _, ...body } = codecs.responses.body(codecs.responses.user("hello"), false)
+    const refused = [
+      JSON.stringify({ ...body, previous_response_id: "resp_1" }),
+      JSON.stringify({ ...body, input: [{ type: "item_reference", id: "msg_of_acme" }] }),
+      JSON.stringify({ ...body, input: [{ role: "system", type: "item_reference", id: "msg_of_acme" }] }),
+      JSON.stringify({ ...body, background: true }),
+      `${JSON.stringify(body)}{"previous_response_id":"resp_1"}`,
+      "no JSON"
+    ]
+    for (const text of [...refused, JSON.stringify(body)]) {
       const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], text)
-      assert.deepStrictEqual([status, seen.length], at < 2 ? [403, 0] : [200, 1])
+      assert.deepStrictEqual([status, seen.length], refused.includes(text) ? [403, 0] : [200, 1])
+    }
+    // The items of its own answers, which the gateway saw.
+    const refer = (id: string) => JSON.stringify({ ...body, input: [{ type: "item_reference", id }] })
+    for (const [id, expected] of [
+      ["msg_own", 200],
+      ["msg_other", 403]
+    ] as const) {
+      const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], refer(id))
+      assert.strictEqual(status, expected, id)
     }
   })
 })

@@ -13,7 +13,7 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the body of a request", () => {
   it.effect("is let go when the answer begins, which may last an hour", function* () {
-    const body: KeptBody = { bytes: Buffer.from("{}"), text: "{}" }
+    const body: KeptBody = { bytes: Buffer.from("{}"), text: "{}", held: 2 }
     const seen: Array<unknown> = []
     const see = (what: string, bytes = body.bytes) => void seen.push([what, bytes.length, body.text])
     const upstream = Layer.mock(Upstream, {
@@ -63,7 +63,7 @@ describe("an answer", () => {
       holder
     } as unknown as ProxiedRequest
     const plan = { _tag: "Unchanged", model: "m", tokens: undefined } as const
-    const fiber = yield* pass(passing, plan, { bytes: Buffer.from("{}"), text: "{}" }, Effect.undefined).pipe(
+    const fiber = yield* pass(passing, plan, { bytes: Buffer.from("{}"), text: "{}", held: 2 }, Effect.undefined).pipe(
       Effect.scoped,
       Effect.provide(upstream),
       Effect.provideService(Gateway, {} as Gateway["Service"]),

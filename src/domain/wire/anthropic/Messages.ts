@@ -5,6 +5,7 @@ import {
   groupOf,
   type MessageCodec,
   opaque,
+  opaqueMedia,
   type PartSlot,
   plainMessage,
   type ReadPart,
@@ -42,10 +43,17 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
   }
 }
 
-const readBlock = (block: Json, message: number, path: PartSlot["path"], names: Map<string, string>): ReadPart => {
+const readBlock = (
+  block: Json,
+  message: number,
+  path: PartSlot["path"],
+  names: Map<string, string>
+): ReadonlyArray<ReadPart> => {
   const part = partOf(block, names)
-  if (block["type"] === "tool_result") return [part, { message, path: [...path, "content"], write: shortText }]
-  return [part, part.thought === true || isCompaction(block) ? undefined : { message, path, write: textBlock }]
+  if (block["type"] === "tool_result") return [[part, { message, path: [...path, "content"], write: shortText }]]
+  const isWhole = part.thought === true || isCompaction(block)
+  const media = part.thought === true ? opaqueMedia(block) : []
+  return [[part, isWhole ? undefined : { message, path, write: textBlock }], ...media]
 }
 
 /** Messages in Anthropic's dialect. The system instruction is not one of them. */

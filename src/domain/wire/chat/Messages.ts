@@ -1,5 +1,5 @@
 import { isText, isThought, type Part } from "../../content/Content.ts"
-import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments } from "../AnswerForm.ts"
 import {
   contentParts,
@@ -18,7 +18,7 @@ import { inlineParts } from "./InlineThought.ts"
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
 const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart> =>
-  contentParts(content, message, (block, path) => [openAiPart(block), { message, path, write: textPart }])
+  contentParts(content, message, (block, path) => [[openAiPart(block), { message, path, write: textPart }]])
 
 const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
 
@@ -44,13 +44,14 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
   })
 }
 
-/** What an answer has beside its content: reasoning, which some servers want back, and a refusal. */
+/** What an answer has beside its content: reasoning, which some servers want back, a refusal, and images that the model made. */
 const readAside = (message: Json): ReadonlyArray<ReadPart> => {
   const thought = textOrEmpty(message, "reasoning_content") || textOrEmpty(message, "reasoning")
   const refusal = textOrEmpty(message, "refusal")
   return [
     ...(thought === "" ? [] : [[{ text: thought, thought: true }, undefined] as const]),
-    ...(refusal === "" ? [] : [[{ text: refusal }, undefined] as const])
+    ...(refusal === "" ? [] : [[{ text: refusal }, undefined] as const]),
+    ...jsonsAt(message, "images").map((image) => [openAiPart(image), undefined] as const)
   ]
 }
 

@@ -35,18 +35,18 @@ const renamed = (value: unknown, fields: ReadonlySet<string>): unknown =>
 const isPythonPart = (part: unknown): part is Json =>
   isJson(part) && Object.keys(part).some((key) => partFields.has(key))
 
+/** A field of a part with its names. The result of a function has media as parts. */
+const namedField = (key: string, field: unknown): unknown => {
+  if (key !== "functionCall" && key !== "functionResponse" && key !== "inlineData" && key !== "fileData") return field
+  const named = renamed(field, mediaFields)
+  return isJson(named) && Array.isArray(named["parts"]) ? { ...named, parts: named["parts"].map(namedPart) } : named
+}
+
 /** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
 export const namedPart = (part: unknown): unknown => {
   const whole = renamed(part, partFields)
   return isJson(whole)
-    ? Object.fromEntries(
-        Object.entries(whole).map(([key, field]) => [
-          key,
-          key === "functionCall" || key === "functionResponse" || key === "inlineData" || key === "fileData"
-            ? renamed(field, mediaFields)
-            : field
-        ])
-      )
+    ? Object.fromEntries(Object.entries(whole).map(([key, field]) => [key, namedField(key, field)]))
     : whole
 }
 

@@ -8,6 +8,7 @@ import {
   type MessageCodec,
   type MessageGroup,
   opaque,
+  opaqueMedia,
   plainMessage,
   type ReadPart,
   resultTexts,
@@ -20,7 +21,7 @@ import { openAiPart } from "../OpenAiMessages.ts"
 const readContent = ({ content, role }: Json, message: number): ReadonlyArray<ReadPart> => {
   const type = role === "assistant" ? "output_text" : "input_text"
   const write = (part: Part) => ({ type, text: shortText(part) })
-  return contentParts(content, message, (block, path) => [openAiPart(block), { message, path, write }])
+  return contentParts(content, message, (block, path) => [[openAiPart(block), { message, path, write }]])
 }
 
 /** The role and the parts of an item; undefined for an instruction. */
@@ -52,7 +53,7 @@ const readItem = (
     }
     default:
       // Reasoning, searches and calls that the provider runs itself belong to the turn they stand in.
-      return ["model", [[opaque(item), undefined]]]
+      return ["model", [[opaque(item), undefined], ...opaqueMedia(item)]]
   }
 }
 

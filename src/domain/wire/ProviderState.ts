@@ -1,0 +1,89 @@
+import { isJson, type Json } from "../text/JsonObject.ts"
+import type { ValueAt } from "./Dialect.ts"
+
+/** What in a request refers to state that the provider keeps: for a conversation, or for the account of the key. */
+
+/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
+export const statefulKeys: ReadonlyArray<string> = [
+  "previous_response_id",
+  "conversation",
+  "cachedContent",
+  "cached_content",
+  "prompt",
+  "container"
+]
+
+/** Keys of parts and tools that name files, containers, caches and indexes of the account. */
+const accountKeys: ReadonlySet<string> = new Set([
+  "cachedContent",
+  "cached_content",
+  "container_id",
+  "file_id",
+  "file_ids",
+  "fileSearchStoreNames",
+  "file_search_store_names",
+  "retrieval",
+  "skill_id",
+  "vector_store_ids"
+])
+
+/** Keys of values with any keys: schemas, the arguments and results of the client's tools, and what an answer cites. */
+const freeKeys: ReadonlySet<string> = new Set([
+  "annotations",
+  "args",
+  "citations",
+  "input_schema",
+  "metadata",
+  "parameters",
+  "parametersJsonSchema",
+  "parameters_json_schema",
+  "response",
+  "responseJsonSchema",
+  "responseSchema",
+  "response_json_schema",
+  "response_schema",
+  "schema"
+])
+
+/** An address that anyone can read; those of Google name files of the account. */
+const isPublic = (uri: unknown): boolean =>
+  typeof uri === "string" && /^https?:\/\/[\w.-]+(?::\d+)?(?:[/?#]|$)/i.test(uri) && !/googleapis/i.test(uri)
+
+const namesAccount = (key: string, value: unknown, { result, type }: Json): boolean => {
+  if (value === null || value === undefined) return false
+  switch (key) {
+    case "fileUri":
+    case "file_uri":
+      return !isPublic(value)
+    case "container":
+      return typeof value === "string"
+    case "audio":
+      return isJson(value) && "id" in value
+    case "id":
+      return type === "image_generation_call" && typeof result !== "string"
+    default:
+      return accountKeys.has(key)
+  }
+}
+
+/**
+ * Whether the messages or tools of a request name something of the account: a file, a container, an index, a cache. Items of the Responses API by
+ * reference are not looked at: some are of the client's own answers.
+ */
+export const namesAccountState = (body: unknown): boolean => {
+  const left: Array<unknown> = [body]
+  while (left.length > 0) {
+    const next = left.pop()
+    if (Array.isArray(next)) for (const each of next) left.push(each)
+    if (!isJson(next)) continue
+    for (const [key, value] of Object.entries(next)) {
+      if (namesAccount(key, value, next)) return true
+      // The input of a call is an object, and that of a request a list.
+      if (!freeKeys.has(key) && (key !== "input" || Array.isArray(value))) left.push(value)
+    }
+  }
+  return false
+}
+
+/** Whether the provider goes on with a request after its client has left, and keeps the answer for later. */
+export const isBackground = (valueAt: ValueAt): boolean => valueAt("background") === true
