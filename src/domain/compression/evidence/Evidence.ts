@@ -37,7 +37,6 @@ import {
 import {
   type Answer,
   type CommandHistory,
-  recordFileChange,
   emptyCommands,
   endRefusals,
   recordBackgroundEnd,
@@ -45,20 +44,10 @@ import {
   recordNotifiedEnds,
   recordResult,
   recordRefusal,
-  resumeFailures,
   recordRun
 } from "./CommandHistory.ts"
-import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import {
-  type FileHistory,
-  filesIn,
-  lastCommitIn,
-  nameOf,
-  noFiles,
-  recordStash,
-  recordTouch,
-  recordUnstash
-} from "./FileHistory.ts"
+import { decisionsIn } from "./Decisions.ts"
+import { type FileHistory, nameOf, noFiles, recordStash, recordTouch, recordUnstash } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -71,7 +60,7 @@ import {
 import { withoutPosing } from "./PosingText.ts"
 import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
-import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
+import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
   callsAnswered,
@@ -195,10 +184,8 @@ const act = (
     }
   } else if (action._tag === "Stash") recordStash(state.files, action.folder)
   else if (action._tag === "Unstash") recordUnstash(state.files, action.folder)
-  else if ("path" in action) {
+  else if ("path" in action)
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
-    if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
-  }
 }
 
 /** Pairs the calls of entries with their answers. */
@@ -364,7 +351,7 @@ const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): vo
 /** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
 const gatherSummary = (
   state: Gathering,
-  { hasLog, isUserWords }: { readonly hasLog: boolean; readonly isUserWords: UserWordsWitness },
+  isUserWords: UserWordsWitness,
   role: Content["role"],
   words: QuotedText
 ): void => {
@@ -373,13 +360,6 @@ const gatherSummary = (
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
-    state.decisions.push(...statedDecisions(known))
-    if (!hasLog) {
-      for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
-      state.files.committed ??= lastCommitIn(known)
-      resumeFailures(state.commands, known)
-      resumeTodos(state.todos, words.entry, known)
-    }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
 }
@@ -406,8 +386,8 @@ export interface GatherOptions {
   /** The working directory: paths below it are relative to it. */
   readonly cwd?: string | undefined
   /**
-   * The entries of the log that earlier compressions dropped, oldest first. Files, commands and items are read from them, and
-   * not from what an earlier summary could keep of them.
+   * The entries of the log that earlier compressions dropped, oldest first. All but names is read from them, and not from what
+   * an earlier summary could keep of it.
    */
   readonly earlier?: ReadonlyArray<Entry> | undefined
 }
@@ -449,26 +429,6 @@ const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }:
   if (part === undefined) return
   for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
     attachments.push({ entry: id, text: mediaText(media), handle: handles[at] })
-  }
-}
-
-/** Gathers the state of the work from entries that left the window earlier: files, commands, failures, items and attachments. */
-function* gatherEarlier(
-  state: Gathering,
-  earlier: ReadonlyArray<Entry>,
-  secrets: ReadonlyArray<Secret>
-): SlicedWork<void> {
-  const { entries } = yield* redactedEntries(earlier, secrets)
-  const answerOf = answering(entries, yield* pairsOf(entries))
-  for (const [index, entry] of entries.entries()) {
-    gatherSettled(state, entries, index)
-    for (const [at, part] of entry.content.parts.entries()) {
-      if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
-      gatherAttachments(state, entry, at)
-      if (!isCall(part)) continue
-      gatherState(state, entry, part, answerOf(index, at))
-      yield
-    }
   }
 }
 
@@ -559,9 +519,8 @@ const gatherRequests = (
 /** Gathers evidence from entries, oldest first, without any secrets. */
 export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
-  const { entries } = yield* redactedEntries(whole, secrets)
+  const { entries } = yield* redactedEntries([...earlier, ...whole], secrets)
   const state = new Gathering(cwd)
-  yield* gatherEarlier(state, earlier, secrets)
   const pairs = yield* pairsOf(entries)
   const answerOf = answering(entries, pairs)
   const callOf = callsAnswered(entries, pairs)
@@ -569,14 +528,18 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const scannedFrom = firstScanned(entries)
   yield
   for (const [index, entry] of entries.entries()) {
+    const isEarlier = index < earlier.length
+    if (isEarlier && entry.author === "summary") continue
+    // A name that left the window counts by the summary that still has it.
+    if (!isEarlier) state.weights.now += 1
     gatherRequests(state, entries, index, callOf(index))
     for (const [at, part] of entry.content.parts.entries()) {
-      state.weights.now += 1
+      if (at > 0 && !isEarlier) state.weights.now += 1
       const handle = entry.handles[at]
       gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
-        gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)
+        gatherSummary(state, userWords, entry.content.role, words)
       } else gatherPart(state, part, { entry, index, at, answerOf, shownFiles }, index >= scannedFrom)
       yield
     }

@@ -1,22 +1,19 @@
 import type { Action } from "../../actions/Action.ts"
 import { commandIn, replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
-import { type Handle, mentions } from "../../content/Handle.ts"
-import { EntryId, sequenceOf } from "../../conversation/Conversation.ts"
+import type { Handle } from "../../content/Handle.ts"
+import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
-import { unprotect } from "../../text/UntrustedText.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
-import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
 /** The state of a file after the last call that touched it. */
 export interface FileState {
   readonly state: "read" | "created" | "modified" | "deleted"
-  readonly reads: number
   /** Number of writes and edits. */
   readonly changes: number
-  /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none, or an earlier snapshot told of it. */
+  /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none. */
   readonly changed?: EntryId | undefined
   /** The entry of the first of them. */
   readonly since?: EntryId | undefined
@@ -105,7 +102,6 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
   files.delete(path)
   files.set(path, {
     state: nextState(before, action),
-    reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     changed,
     since: before?.since ?? (action._tag === "Read" ? undefined : entry),
@@ -224,63 +220,3 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
     if (liesIn(inside, path)) record(history, inside, done)
   }
 }
-
-/** The statement that lists files that were read and not changed. */
-export const readHeading = "read, but not changed:"
-const readList = `- ${readHeading}\n`
-
-/** The statement that lists changed files by name alone, for which the budget has no room for more. */
-export const changedHeading = "changed:"
-/** Snapshots until November 2026 have the second heading. */
-const changedLists = [`- ${changedHeading}\n`, "- changed, too:\n"]
-
-/** Returns the line of a file in such a list. `withHandle`: also the handle of its content, if it has one. */
-export const listedFile = (path: string, { handle, state }: FileState, { withHandle = false } = {}): string =>
-  `${path}${!withHandle || handle === undefined ? "" : ` ${handle}`}${state === "modified" ? "" : ` (${state})`}`
-
-/** Returns the files of a list, the last first. */
-const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {
-  const isRead = text.startsWith(readList)
-  if (!isRead && !changedLists.some((list) => text.startsWith(list))) return undefined
-  const lines = text.split("\n").slice(1).reverse()
-  return lines.map((line) => {
-    const [, path = "", handle = "", state = isRead ? "read" : "modified"] =
-      /^ *(.*?)(?: (h_[a-z2-7]+))?(?: \((created|deleted)\))?$/.exec(line) ?? []
-    const notes = `${isRead ? "1 read" : "1 change"} ${handle}`
-    return [unprotect(path), stateIn(isState(state) ? state : "modified", notes)] as const
-  })
-}
-
-/** Returns the entry of the last commit that a snapshot lists. */
-export const lastCommitIn = (snapshot: Snapshot): EntryId | undefined => {
-  const entries = snapshot.recent_actions.flatMap(
-    ({ text }) => /^- commit \w+: [^\n]* \((e\d+)\)$/.exec(text)?.[1] ?? []
-  )
-  return entries[0] === undefined ? undefined : EntryId.make(entries[0])
-}
-
-const isState = (state: string): state is FileState["state"] =>
-  state === "read" || state === "created" || state === "modified" || state === "deleted"
-
-const stateIn = (state: FileState["state"], notes: string): FileState => {
-  const count = (noun: string) => Number(new RegExp(`(\\d+) ${noun}`).exec(notes)?.[1] ?? 0)
-  return {
-    state,
-    reads: count("read"),
-    changes: count("change"),
-    entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
-    handle: mentions(notes)[0],
-    shown: 0
-  }
-}
-
-/** Returns the files that a snapshot lists, oldest first. */
-export const filesIn = (snapshot: Snapshot): Array<readonly [path: string, state: FileState]> =>
-  [...snapshot.file_system_state, ...snapshot.artifact_trail].reverse().flatMap((item) => {
-    const listed = listedFiles(item)
-    if (listed !== undefined) return listed
-    const [, path, state, notes = ""] = fileLine.exec(item.text) ?? []
-    return path === undefined || state === undefined || !isState(state)
-      ? []
-      : [[unprotect(path), stateIn(state, notes)] as const]
-  })

@@ -38,7 +38,7 @@ interface Weighing {
   file: string | undefined
 }
 
-/** The names so far. `now` counts parts. */
+/** The names so far. `now` counts parts; before the first one, no name counts. */
 export interface NameWeights {
   readonly names: Map<string, Weighing>
   now: number
@@ -54,7 +54,8 @@ export interface Use {
 }
 
 /** Counts the names that somebody used. */
-export const countUse = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void =>
+export const countUse = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void => {
+  if (now === 0) return
   eachAnchor(text, (name, kind) => {
     const known = names.get(name)
     const aimed = isAim ? 1 : 0
@@ -66,9 +67,11 @@ export const countUse = ({ names, now }: NameWeights, text: string, { amount, fi
       known.file = file ?? known.file
     }
   })
+}
 
 /** Counts the names that a tool showed. `file`: the file that was read. */
-export const countShown = ({ names, now }: NameWeights, text: string, file?: string): void =>
+export const countShown = ({ names, now }: NameWeights, text: string, file?: string): void => {
+  if (now === 0) return
   eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
     const known = names.get(name)
     if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now, file })
@@ -78,6 +81,7 @@ export const countShown = ({ names, now }: NameWeights, text: string, file?: str
       known.file = file ?? known.file
     }
   })
+}
 
 /** Returns the names with their weights at the end. */
 export function* weightsOf({ names, now }: NameWeights): SlicedWork<ReadonlyMap<string, Anchor>> {

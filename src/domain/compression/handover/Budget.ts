@@ -53,7 +53,6 @@ const shares = {
   edits: 0.06,
   read: 0.07,
   named: 0.04,
-  lessons: 0.04,
   decisions: 0.05,
   settled: 0.05,
   reports: 0.04,
@@ -195,13 +194,15 @@ export const focused = <A extends { readonly text: string }>(
 /** Returns a text on one line, its middle left out when it is longer. */
 export const byEnds = (text: string, length: number): string => endsOf(unformatted(text), length)
 
-/** Returns a text on one line. */
-export const unformatted = (text: string): string =>
-  // Emphasis and headings of Markdown say nothing on one line.
+/** Returns a text without emphasis, headings of Markdown and blank lines, its lines without their indents. */
+export const linesOf = (text: string): string =>
   text
     .replace(/\*\*|^#+ /gm, "")
-    .replace(/\s+/g, " ")
+    .replace(/\s*\n\s*/g, "\n")
     .trim()
+
+/** Returns a text on one line. */
+export const unformatted = (text: string): string => linesOf(text).replace(/\s+/g, " ")
 
 /** Returns a line, its middle left out when it is longer. */
 export const endsOf = (line: string, length: number): string => {

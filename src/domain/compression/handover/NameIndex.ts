@@ -111,14 +111,14 @@ const indexKey = "names"
 const heading = namesHeading.slice(2)
 const elsewhere = "elsewhere"
 /** A file with fewer names has no line of its own. */
-export const minFileNames = 3
+const minFileNames = 3
 
 /** Whether an item of an earlier snapshot is its index. */
 export const isIndex = ({ text }: SnapshotItem): boolean =>
   text.startsWith(namesHeading) || /^- names (?:used|shown by tools)/.test(text)
 
 /** Returns the folder of a path, with its slash; empty for any other name. */
-export const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
+const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
 
 /** Puts paths of one folder next to each other. */
 const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> => {

@@ -7,7 +7,7 @@ import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { LastCall } from "../evidence/Evidence.ts"
 import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
-import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
+import { labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
   byEnds,
   cost,
@@ -19,6 +19,7 @@ import {
   type Material,
   type Shares,
   sharesAt,
+  linesOf,
   unformatted,
   within,
   type Writer
@@ -27,7 +28,7 @@ import { carriedTo } from "./CarriedStatements.ts"
 import { commandItems, commandLine, exitText, ranLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
-import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
+import { showMessages, type ShownMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
@@ -37,19 +38,13 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
   const [summary] = evidence.summaries
   const show = showMessages(messages, first)
-  const shown = new Set(messages.map(({ entry }): string => entry))
   const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
     statement(
       `attachment ${entry} ${at}`,
       `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
     )
   )
-  // What the log still has is shown from the log.
-  const attached = new Set(attachments.map(({ text }) => text))
-  const older = carriedTo(
-    evidence,
-    "overall_goal"
-  )([]).filter(({ text }) => !attached.has(text) && !userWordsIn(text).some(({ entry }) => shown.has(entry)))
+  const carried = carriedTo(evidence, "overall_goal")([])
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
@@ -61,12 +56,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
         )
       )
     }
-    const unlabelled = older.map((item) => {
-      const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
-      return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
-    })
     const media = within(attachments, share("messages") / 4)
-    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...media], clipped }
+    return { items: [...within(carried, share("messages") / 2), ...items, ...media], clipped }
   }
 }
 
@@ -240,23 +231,13 @@ const actionItems = ({ evidence, short }: Material): Writer => {
 /** Characters of what another agent reported. */
 const maxReportChars = 300
 
-/** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
+/** Writes the text of the task, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
   const summaries = evidence.summaries.map((summary) => ({
     ...summary,
-    line: unformatted(short(summaryBody(summary.text)))
+    text: linesOf(short(summaryBody(summary.text)))
   }))
-  // Of a command that failed several times in one way, the last time tells.
-  const distinct = new Map(
-    evidence.lessons.map((lesson) => [`${commandLine(lesson.command)} ${lesson.error}`, lesson] as const)
-  )
-  const lessons = newestFirst(distinct.values()).map(({ command, entry, error, files }) =>
-    statement(
-      `lesson ${entry}`,
-      `${shortLine(commandLine(short(command)), 100)} failed (${entry}): ${shortLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
-    )
-  )
   // The last words are listed as what the agent is at.
   const last = evidence.lastWords.at(-1)?.entry
   const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
@@ -282,10 +263,11 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       const shown = taskChars < 80 ? "" : `: ${endsOf(line, taskChars)}`
       return statement(`task ${source}`, `task text, ${short(source)} (${ofEntry(entry, handle)})${shown}`)
     })
-    const summaryTexts = summaries.map(({ entry, handle, line }) =>
+    const summaryTexts = summaries.map(({ entry, handle, text }) =>
       statement(
         `summary ${entry}`,
-        `an earlier summary (${ofEntry(entry, handle)}): ${endsOf(line, Math.floor(share("summary") * 3))}`
+        `an earlier summary (${ofEntry(entry, handle)}):`,
+        endsOf(text, Math.floor(share("summary") * 3)).split("\n")
       )
     )
     const knowledge = [
@@ -293,7 +275,6 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
       ...within(settled, share.least("settled")),
       ...within(reports, share("reports")),
-      ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]
     knowledge.push(...within(carried(knowledge), share("carried") * 2))
