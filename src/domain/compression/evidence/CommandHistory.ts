@@ -154,27 +154,14 @@ export const recordRun = (
   return isCommit && ok === true
 }
 
-/** Records a command that was not allowed. */
-export const recordRefusal = (
+/** Records a command that was not allowed, or cancelled with the calls beside it. What is known of its checks and failures stays. */
+export const recordNotRun = (
   { commands }: CommandHistory,
-  entry: EntryId,
   command: string,
-  handle: Handle | undefined,
-  { because, refusedBy }: Pick<CommandRun, "refusedBy" | "because">
+  why: Pick<CommandRun, "entry" | "handle" | "refusedBy" | "because" | "isCancelled">
 ): void => {
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, refusedBy, because, entry, handle })
-}
-
-/** Records a command that was cancelled with the calls beside it. What is known of its checks and failures stays. */
-export const recordCancelled = (
-  { commands }: CommandHistory,
-  entry: EntryId,
-  command: string,
-  handle?: Handle
-): void => {
-  commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, isCancelled: true, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, ...why })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */

@@ -40,14 +40,13 @@ import {
   emptyCommands,
   endRefusals,
   recordBackgroundEnd,
-  recordCancelled,
+  recordNotRun,
   recordNotifiedEnds,
   recordResult,
-  recordRefusal,
   recordRun
 } from "./CommandHistory.ts"
 import { decisionsIn } from "./Decisions.ts"
-import { type FileHistory, nameOf, noFiles, recordStash, recordTouch, recordUnstash } from "./FileHistory.ts"
+import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -161,12 +160,6 @@ export interface Evidence
   readonly anchors: ReadonlyMap<string, Anchor>
 }
 
-/** Returns the file that a call read or wrote. */
-const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | undefined => {
-  const action = actions.find(({ _tag }) => _tag === "Read" || _tag === "Write" || _tag === "Edit")
-  return action === undefined || !("path" in action) ? undefined : nameOf(files, action.path)
-}
-
 const act = (
   state: Gathering,
   { id }: Entry,
@@ -176,15 +169,18 @@ const act = (
   reply: UserReply | undefined
 ): void => {
   if (action._tag === "Command" && reply?.refusedBy !== undefined)
-    recordRefusal(state.commands, id, action.command, answer?.handle, reply)
+    recordNotRun(state.commands, action.command, {
+      entry: id,
+      handle: answer?.handle,
+      refusedBy: reply.refusedBy,
+      because: reply.because
+    })
   else if (action._tag === "Command") {
     if (recordRun(state.commands, id, action, answer)) state.files.committed = id
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
-  } else if (action._tag === "Stash") recordStash(state.files, action.folder)
-  else if (action._tag === "Unstash") recordUnstash(state.files, action.folder)
-  else if ("path" in action)
+  } else if ("path" in action)
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
 }
 
@@ -255,7 +251,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   if (wasNotMade(answer?.part)) {
     const { args, name = "" } = call.functionCall ?? {}
     const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
-    if (command !== undefined) recordCancelled(commands, entry.id, command, answer?.handle)
+    if (command !== undefined)
+      recordNotRun(commands, command, { entry: entry.id, handle: answer?.handle, isCancelled: true })
     return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
   }
   const reply = answer === undefined ? undefined : userReply(answer.part)
@@ -296,14 +293,14 @@ interface CallOutcome {
   readonly subject: string
 }
 
-/** Gathers what a call did, from its arguments and its response. Returns the file that it read or wrote. */
+/** Gathers what a call did, from its arguments and its response. */
 const gatherCall = (
   state: Gathering,
   entry: Entry,
   index: number,
   call: Part,
   answer: Answer | undefined
-): string | undefined => {
+): void => {
   const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
@@ -317,7 +314,6 @@ const gatherCall = (
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
   if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
-  const file = fileOf(state, actions)
   const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (
@@ -330,7 +326,6 @@ const gatherCall = (
     const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
     addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
   }
-  return file
 }
 
 /** The text that Claude Code records when the model had nothing to answer. */
@@ -439,23 +434,16 @@ interface Surroundings {
   /** The position of the part in its entry. */
   readonly at: number
   readonly answerOf: ReturnType<typeof answering>
-  /** By response: the file that it shows. */
-  readonly shownFiles: Map<Part, string>
 }
 
 /** Gathers what an agent said, thought or called. */
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
-  const { answerOf, at, entry, index, shownFiles } = around
+  const { answerOf, at, entry, index } = around
   const { weights } = state
-  let file: string | undefined
-  if (isCall(part)) {
-    const answer = answerOf(index, at)
-    file = gatherCall(state, entry, index, part, answer)
-    if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
-  }
+  if (isCall(part)) gatherCall(state, entry, index, part, answerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
-    countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
+    countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
   })
   if (isText(part) && !isThought(part)) {
     gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
@@ -481,7 +469,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (!isResponse(part) || !isScanned) return
   toolTexts(part, (text) =>
-    countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
+    countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)))
   )
 }
 
@@ -524,7 +512,6 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const pairs = yield* pairsOf(entries)
   const answerOf = answering(entries, pairs)
   const callOf = callsAnswered(entries, pairs)
-  const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield
   for (const [index, entry] of entries.entries()) {
@@ -540,7 +527,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
         gatherSummary(state, userWords, entry.content.role, words)
-      } else gatherPart(state, part, { entry, index, at, answerOf, shownFiles }, index >= scannedFrom)
+      } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
       yield
     }
   }

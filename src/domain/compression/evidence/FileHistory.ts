@@ -1,5 +1,5 @@
 import type { Action } from "../../actions/Action.ts"
-import { commandIn, replacementsIn, toolKind } from "../../actions/AgentTools.ts"
+import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
@@ -32,20 +32,14 @@ export interface FileHistory {
   edits: Array<Edit>
   /** The entry of the last commit: what was changed before it is not taken back. */
   committed: EntryId | undefined
-  /** The files and edits that were put away, the latest last. */
-  readonly stashes: Array<{ readonly place: string; readonly files: Restored; readonly edits: ReadonlyArray<Edit> }>
 }
-
-/** Files whose changes were taken back, as they were before. */
-type Restored = ReadonlyArray<readonly [path: string, file: FileState]>
 
 /** Returns a history without files. */
 export const noFiles = (cwd: string | undefined): FileHistory => ({
   cwd,
   files: new Map(),
   edits: [],
-  committed: undefined,
-  stashes: []
+  committed: undefined
 })
 
 /** One change of a file, and the text that it wrote. */
@@ -116,7 +110,7 @@ export const liesIn = (path: string, folder: string): boolean =>
   folder === "." ? !/^(?:[/~]|[A-Za-z]:)/.test(path) : relativePath(path, folder) !== path
 
 /** Takes back the changes of a file, or of those in a folder. Git keeps what was committed, and does not know a new file. */
-const restore = (history: FileHistory, place: string): Restored => {
+const restore = (history: FileHistory, place: string): void => {
   const { committed, edits, files } = history
   const file = files.get(place)
   const known = file === undefined ? [...files] : [[place, file] as const]
@@ -130,53 +124,15 @@ const restore = (history: FileHistory, place: string): Restored => {
     files.set(path, { ...file, state: "read", changes: 0, changed: undefined, since: undefined })
   }
   history.edits = edits.filter(({ path }) => files.get(path)?.state !== "read")
-  return restored
-}
-
-/** Returns the place in a history that a folder is: `.` for the working directory. */
-const placeOf = (history: FileHistory, folder: string): string =>
-  folder === history.cwd ? "." : nameOf(history, folder)
-
-/** Returns the place of the repository that a folder belongs to, which is that of the working directory for a folder in it. */
-const repositoryOf = (history: FileHistory, folder: string): string => {
-  const place = placeOf(history, folder)
-  return liesIn(place, ".") ? "." : place
-}
-
-/** Records that all changes of the repository of a folder were put away. */
-export const recordStash = (history: FileHistory, folder: string): void => {
-  const { edits, stashes } = history
-  const place = repositoryOf(history, folder)
-  stashes.push({ place, files: restore(history, place), edits })
-}
-
-/** Records that the changes that were put away last were brought back. */
-export const recordUnstash = (history: FileHistory, folder: string): void => {
-  const place = repositoryOf(history, folder)
-  const stash = history.stashes.findLast((each) => each.place === place)
-  if (stash === undefined) return
-  history.stashes.splice(history.stashes.lastIndexOf(stash), 1)
-  const { edits, files } = stash
-  const back = new Map(files.filter(([path]) => history.files.get(path)?.state === "read"))
-  history.edits = [...edits.filter(({ path }) => back.has(path)), ...history.edits].sort(
-    (a, b) => sequenceOf(a.entry) - sequenceOf(b.entry)
-  )
-  for (const [path, file] of back) history.files.set(path, file)
 }
 
 /** Folders that a build or an installation makes anew: that one was deleted says nothing of it. */
 const madeAnew =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|\.next|\.turbo|\.cache|\.?venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/?$/
 
-/** Commands that delete for good: what git deletes was a part of the project, and what is moved stands elsewhere. */
-const deletesForGood = /\bgit\b[^|;&\n]{0,200}\srm\s|\bmv\s/
-
 /** Whether a deleted folder is one of those, and none that calls wrote as a file. */
-const isMadeAnew = ({ files }: FileHistory, path: string, { action, call }: Touch): boolean =>
-  action._tag === "Delete" &&
-  madeAnew.test(path) &&
-  !files.has(path) &&
-  !deletesForGood.test(commandIn(call.functionCall?.args) ?? "")
+const isMadeAnew = ({ files }: FileHistory, path: string, { action }: Touch): boolean =>
+  action._tag === "Delete" && madeAnew.test(path) && !files.has(path)
 
 /** Forgets that the folders of a file were deleted: it lies in them. */
 const keepFolders = ({ files }: FileHistory, path: string): void => {
@@ -189,7 +145,8 @@ const keepFolders = ({ files }: FileHistory, path: string): void => {
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   if (done.action._tag === "Restore") {
-    restore(history, placeOf(history, done.action.path))
+    const { path } = done.action
+    restore(history, path === history.cwd ? "." : nameOf(history, path))
     return
   }
   const path = nameOf(history, done.action.path)

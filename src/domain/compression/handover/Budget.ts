@@ -37,72 +37,50 @@ export interface ExtractOptions {
 
 /**
  * Shares of the budget. They grow or shrink together, so that sections and index fill the budget; a section that has less to
- * say leaves its share to the others.
+ * say leaves its share to the others. A second number is the least share of what comes before all else, in few words: every message of
+ * the user at least by its ends (or else the latest ones), all items, all changed files, the last results of commands, the agent's last
+ * words, and the files that were read or named. Those shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
  */
 const shares = {
-  messages: 0.22,
-  pinned: 0.2,
-  constraints: 0.05,
-  now: 0.07,
-  before: 0.03,
-  failures: 0.05,
-  todos: 0.06,
-  commits: 0.04,
-  commands: 0.13,
-  changed: 0.14,
-  edits: 0.06,
-  read: 0.07,
-  named: 0.04,
-  decisions: 0.05,
-  settled: 0.05,
-  reports: 0.04,
-  task: 0.05,
-  summary: 0.06,
-  carried: 0.04
-}
-/** A section or a part of one. */
-export type Share = keyof typeof shares
+  messages: [0.22, 0.6],
+  latestMessages: [0.22, 0.4],
+  besideMessages: [0.1],
+  pinned: [0.2],
+  constraints: [0.05],
+  now: [0.07, 0.07],
+  before: [0.03],
+  failures: [0.05],
+  todos: [0.06, 0.1],
+  commits: [0.04, 0.06],
+  commands: [0.13, 0.14],
+  changed: [0.14, 0.1],
+  edits: [0.06],
+  read: [0.07, 0.06],
+  named: [0.04, 0.04],
+  decisions: [0.05],
+  settled: [0.05, 0.05],
+  reports: [0.04],
+  task: [0.05],
+  summary: [0.06],
+  carried: [0.04]
+} satisfies Record<string, readonly [grows: number, least?: number]>
 
-/** Returns the tokens of a share. */
-const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
-
-/**
- * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends
- * (or else the latest ones), all items, all changed files, the last results of commands, the agent's last words, and the files
- * that were read or named. They shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
- */
-export const leastShares = {
-  messages: 0.6,
-  latestMessages: 0.4,
-  todos: 0.1,
-  changed: 0.1,
-  commits: 0.06,
-  settled: 0.05,
-  commands: 0.14,
-  now: 0.07,
-  read: 0.06,
-  named: 0.04
-}
+/** The least share of all messages. */
+export const messagesShare = shares.messages[1]
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
-/** The shares of a budget at one scale, in tokens. */
-export interface Shares {
-  (name: Share): number
-  /** Returns the tokens of a share, and at least those of its least share. `need`: the tokens that are enough. */
-  readonly least: (name: keyof typeof leastShares, need?: number) => number
-}
+/** Returns the tokens of a section or of a part of one, at a scale. `need`: the tokens that are enough of its least share. */
+export type Shares = (name: keyof typeof shares, need?: number) => number
 
 /** Returns the shares of a budget at a scale. */
-export const sharesAt = (budget: number, scale: number): Shares => {
-  const share = (name: Share): number => shareOf(budget * scale, name)
-  const least: Shares["least"] = (name, need = budget) =>
-    Math.max(
-      share(name === "latestMessages" ? "messages" : name),
-      Math.min(need, budget * leastShares[name]) * Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
-    )
-  return Object.assign(share, { least })
-}
+export const sharesAt =
+  (budget: number, scale: number): Shares =>
+  (name, need = budget) => {
+    const [grows, least = 0]: ReadonlyArray<number> = shares[name]
+    const shrunk = Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
+    return Math.floor(Math.max(budget * scale * (grows ?? 0), Math.min(need, budget * least) * shrunk))
+  }
 
 /** Writes a section, or a part of one, as far as the shares allow. What does not depend on them is made once, for all scales. */
 export type Writer = (share: Shares) => Array<SnapshotItem>

@@ -16,14 +16,15 @@ import {
   cost,
   type ExtractOptions,
   focusWords,
-  leastShares,
+  messagesShare,
+  newestFirst,
   type Material,
   shortener,
   touchesFocus,
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import { type IndexedName, indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
+import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -104,7 +105,7 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     focus,
     names,
     messages,
-    messagesNeed: minTokensForAll(messages, options.budget * leastShares.messages),
+    messagesNeed: minTokensForAll(messages, options.budget * messagesShare),
     named: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -146,9 +147,7 @@ export function* composeSnapshot(
     for (const name of namesIn(kept)) inTail.add(name)
     yield
   }
-  const candidates = material.names
-    .slice(0, options.budget * 4)
-    .map((name) => ({ name, file: evidence.anchors.get(name)?.file }))
+  const candidates = material.names.slice(0, options.budget * 4)
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
   // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first.snapshot)
@@ -221,20 +220,13 @@ const dropOrder: ReadonlyArray<SectionName> = [
 /** Drops items from the ends of sections, in `dropOrder`, until the snapshot fits its budget. */
 export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
   const fitted: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
-  let total = snapshotTokens(snapshot)
-  if (total <= budget) return snapshot
-  const sizes = new Map(dropOrder.map((name) => [name, snapshot[name].map(cost)]))
-  for (const name of dropOrder) {
-    const costs = sizes.get(name) ?? []
-    let kept = costs.length
-    for (; total > budget && kept > 0; kept -= 1) total -= costs[kept - 1] ?? 0
-    fitted[name] = snapshot[name].slice(0, kept)
-  }
-  // What an item takes is an estimate; rendered together they may take slightly more.
-  let size = snapshotTokens(fitted)
+  let size = snapshotTokens(snapshot)
   for (const name of dropOrder) {
     while (size > budget && fitted[name].length > 0) {
-      fitted[name] = fitted[name].slice(0, -1)
+      // What items take is an estimate; together they take about as much.
+      let excess = size - budget
+      const dropped = newestFirst(fitted[name]).findIndex((item) => (excess -= cost(item)) <= 0) + 1
+      fitted[name] = dropped === 0 ? [] : fitted[name].slice(0, -dropped)
       size = snapshotTokens(fitted)
     }
   }
@@ -250,22 +242,20 @@ interface IndexedSnapshot {
 /** Adds the index: as many of the best names as fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
-  candidates: ReadonlyArray<IndexedName>,
+  candidates: ReadonlyArray<string>,
   budget: number,
   inTail: ReadonlySet<string>
 ): SlicedWork<IndexedSnapshot> {
   const text = renderSnapshot(snapshot)
   yield
-  const whole = writtenOut(text)
-  const shown = new Set(namesIn(whole))
-  const names: Array<IndexedName> = []
-  for (const { file, name } of candidates) {
+  const shown = new Set(namesIn(writtenOut(text)))
+  const names: Array<string> = []
+  for (const name of candidates) {
     // A name takes a token at least.
     if (names.length > budget * indexShare) break
     if (shown.has(name) || inTail.has(name)) continue
     for (const other of namesIn(name)) shown.add(other)
-    // A file needs no line for its own name.
-    names.push({ name, file: file === undefined || file === name ? undefined : shortest(file, whole) })
+    names.push(name)
     yield
   }
   // Of the characters, the index has at most 40 %: two thirds of what stands before it.
@@ -304,10 +294,4 @@ const audited = (
     else if (inTail.has(name)) tail += 1
   }
   return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
-}
-
-/** A file that the text names is known by its last segment. */
-const shortest = (file: string, text: string): string => {
-  const name = file.slice(file.lastIndexOf("/") + 1)
-  return text.includes(file) && name.length > 4 ? name : file
 }

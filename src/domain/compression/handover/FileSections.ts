@@ -73,7 +73,7 @@ export const artifactItems = (material: Material): Writer => {
   return (share) => {
     const artifacts = [
       ...folder,
-      ...fileList("changed", changed, share.least("changed")),
+      ...fileList("changed", changed, share("changed")),
       ...within(edits, share("edits"))
     ]
     return [...artifacts, ...within(carried(artifacts), share("carried"))]
@@ -88,7 +88,7 @@ export const fileItems = ({ evidence, named }: Material): Writer => {
   const others = named.map(listedLine).map((line) => ({ short: line, long: line }))
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
-    const files = [...fileList("read", read, share.least("read")), ...fileList("named", others, share.least("named"))]
+    const files = [...fileList("read", read, share("read")), ...fileList("named", others, share("named"))]
     return [...files, ...within(carried(files), share("carried"))]
   }
 }

@@ -13,7 +13,7 @@ import {
   cost,
   endsOf,
   focused,
-  leastShares,
+  messagesShare,
   newestFirst,
   ofEntry,
   type Material,
@@ -46,18 +46,18 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   )
   const carried = carriedTo(evidence, "overall_goal")([])
   return (share) => {
-    const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
-    const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
+    const isRoomForAll = messagesNeed <= options.budget * messagesShare
+    const { clipped, items } = show(share(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
     if (first === undefined && summary !== undefined) {
       items.unshift(
         statement(
           "goal",
-          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("messages") * 2)))}`
+          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("besideMessages") * 4)))}`
         )
       )
     }
-    const media = within(attachments, share("messages") / 4)
-    return { items: [...within(carried, share("messages") / 2), ...items, ...media], clipped }
+    const media = within(attachments, share("besideMessages") / 2)
+    return { items: [...within(carried, share("besideMessages")), ...items, ...media], clipped }
   }
 }
 
@@ -164,7 +164,7 @@ const nowItems = (material: Material): Writer => {
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {
-    const budget = share.least("now")
+    const budget = share("now")
     // A token has about 3.5 characters of prose.
     const length = Math.max(80, Math.floor(budget * 1.6))
     const lastText = last === undefined ? "" : endsOf(last.line, length)
@@ -204,7 +204,7 @@ const taskItems = (material: Material): Writer => {
   )
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
-    const task = [...now(share), ...within(todos, share.least("todos")), ...within(failures, share("failures"))]
+    const task = [...now(share), ...within(todos, share("todos")), ...within(failures, share("failures"))]
     task.push(...within(carried(task), share("carried")))
     return task
   }
@@ -222,7 +222,7 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const actions = [...within(items, share.least("commits")), ...list(share.least("commands"))]
+    const actions = [...within(items, share("commits")), ...list(share("commands"))]
     actions.push(...within(carried(actions), share("carried")))
     return actions
   }
@@ -273,7 +273,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
     const knowledge = [
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
-      ...within(settled, share.least("settled")),
+      ...within(settled, share("settled")),
       ...within(reports, share("reports")),
       ...within(decisions, share("decisions"))
     ]
