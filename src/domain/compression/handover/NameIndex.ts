@@ -35,13 +35,13 @@ export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$") || isTransient(name)
+  isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$")
 
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isMeaningless(name)) return false
-  if (kind === "url") return used
+  if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
 }
 
@@ -181,6 +181,7 @@ export const namedPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<st
         anchors.get(name)?.kind === "path" &&
         filePath.test(name) &&
         !isKnown(name) &&
-        !isOfDiff(name)
+        !isOfDiff(name) &&
+        !isTransient(name)
     )
 }
