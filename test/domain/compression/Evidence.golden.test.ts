@@ -202,7 +202,6 @@ const sectionsOf = (rendered: string): Readonly<Record<SectionName, string>> => 
   }
 }
 
-const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
 /** A command in the list of commands, with its result unless it succeeded. */
 const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no clear result|did not succeed|failed) \(e\d[^)]*\))?$/gm
 
@@ -495,7 +494,7 @@ layer(services)((it) => {
       }
     })
     holds("key_knowledge: an index of names that were used or shown, each once", name, ({ evidence }) => {
-      const names = indexedNames(composed(evidence, ample).snapshot).map((each) => each.name)
+      const names = indexedNames(composed(evidence, ample).snapshot)
       assert.isAbove(names.length, 0)
       // A name without the variable before it: `point.toolUse` as `toolUse`.
       // A path without what says nothing: `./lib/` as `lib`.
@@ -705,7 +704,9 @@ describe("details", () => {
   })
 
   it("a written file of such a name is told as deleted", () => {
-    const evidence = of(...made(1, ["Write", { file_path: "scripts/build" }, created], [...sh("rm scripts/build"), done]))
+    const evidence = of(
+      ...made(1, ["Write", { file_path: "scripts/build" }, created], [...sh("rm scripts/build"), done])
+    )
     assert.include(states(evidence), "scripts/build: deleted")
   })
 

@@ -294,13 +294,7 @@ interface CallOutcome {
 }
 
 /** Gathers what a call did, from its arguments and its response. */
-const gatherCall = (
-  state: Gathering,
-  entry: Entry,
-  index: number,
-  call: Part,
-  answer: Answer | undefined
-): void => {
+const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
   const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
@@ -468,9 +462,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     })
   }
   if (!isResponse(part) || !isScanned) return
-  toolTexts(part, (text) =>
-    countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)))
-  )
+  toolTexts(part, (text) => countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars))))
 }
 
 /** Gathers what the command says with which the user began: the program writes its text into the next message. */
@@ -499,7 +491,7 @@ const gatherRequests = (
     gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
-    countUse(state.weights, span.text, { amount: ranking.user })
+    countUse(state.weights, span.text, { amount: 1 })
     state.constraints.push(...constraintsIn(span))
   }
 }

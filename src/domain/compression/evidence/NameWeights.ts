@@ -18,10 +18,10 @@ export interface Anchor {
 }
 
 /**
- * Fitted on recorded conversations: the number of parts after which a use counts half, and the weight of a mention by the
- * user, a program or a tool.
+ * Fitted on recorded conversations: the number of parts after which a use counts half, and the weight of a mention by a
+ * program, a tool or an earlier index.
  */
-export const ranking = { agentHalfLife: 75, toolHalfLife: 25, user: 2, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
+export const ranking = { agentHalfLife: 75, toolHalfLife: 25, program: 0.5, tool: 0.05, earlierIndex: 0.5 }
 
 /** Characters of one tool output that are searched. */
 export const maxScannedChars = 100_000

@@ -43,7 +43,7 @@ export interface ExtractOptions {
  */
 const shares = {
   messages: [0.22, 0.6],
-  latestMessages: [0.22, 0.4],
+  latestMessages: [0.22, 0.41],
   besideMessages: [0.1],
   pinned: [0.2],
   constraints: [0.05],

@@ -542,7 +542,7 @@ describe("hostile text in every place", () => {
 
 describe("the index", () => {
   const { snapshot } = extract(session(60), { cwd: "/work/app" })
-  const names = indexedNames(snapshot).map(({ name }) => name)
+  const names = indexedNames(snapshot)
   const withoutIndex = renderSnapshot({
     ...snapshot,
     key_knowledge: snapshot.key_knowledge.filter((item) => !isIndex(item))
@@ -577,7 +577,7 @@ describe("the index", () => {
     const kept = names.slice(0, 5)
     const again = indexedNames(extract(session(60), { cwd: "/work/app", kept: [kept.join(" ")] }).snapshot)
     assert.deepStrictEqual(
-      again.filter(({ name }) => kept.includes(name)),
+      again.filter((name) => kept.includes(name)),
       []
     )
   })
@@ -592,7 +592,7 @@ describe("the index", () => {
         kept: []
       })
     )
-    const carried = indexedNames(next.snapshot).map(({ name }) => name)
+    const carried = indexedNames(next.snapshot)
     assert.include(carried, "makeTable_1")
     for (const name of ["351", "352", "/span", "toString"]) assert.notInclude(carried, name)
   })
