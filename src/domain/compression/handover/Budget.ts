@@ -188,15 +188,16 @@ export const endsOf = (line: string, length: number): string => {
   return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
 }
 
-/** Puts files of one top folder next to each other, those of the first file's folder first. */
-export const byFolder = <A>(all: ReadonlyArray<A>, pathOf: (one: A) => string): Array<A> => {
-  const folders = new Map<string, Array<A>>()
-  for (const one of all) {
-    const [folder = ""] = pathOf(one).split("/", 1)
-    folders.set(folder, [...(folders.get(folder) ?? []), one])
-  }
-  return [...folders.values()].flat()
+/** Puts texts of one key next to each other, in the order of the first of each. */
+export const sideBySide = (all: ReadonlyArray<string>, keyOf: (one: string) => string): ReadonlyArray<string> => {
+  const groups = new Map<string, Array<string>>()
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one])
+  return [...groups.values()].flat()
 }
+
+const topOf = (path: string): string => path.split("/", 1)[0] ?? ""
+/** Returns the folder of a path, with its slash; empty for a name without one. */
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1)
 
 /** A line of a listing, and its tokens. */
 export interface ListedLine {
@@ -217,7 +218,7 @@ export const listing = (
   let left = budget - estimateText(heading) - 2
   const folders = new Set<string>()
   const fitting = lines.flatMap(({ text, tokens }) => {
-    const folder = text.slice(0, text.lastIndexOf("/") + 1)
+    const folder = folderOf(text)
     // Below a folder that stands there already, a file takes its own name and the indent.
     const size = folders.has(folder) ? Math.max(3, tokens - estimateText(folder) + 1) : tokens
     if (size > left) return []
@@ -225,6 +226,5 @@ export const listing = (
     folders.add(folder)
     return [text]
   })
-  const sorted = byFolder(fitting, (text) => text)
-  return sorted.length === 0 ? [] : [statement(key, heading, sorted)]
+  return fitting.length === 0 ? [] : [statement(key, heading, sideBySide(sideBySide(fitting, folderOf), topOf))]
 }

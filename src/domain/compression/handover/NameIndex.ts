@@ -7,6 +7,7 @@ import type { Evidence } from "../evidence/Evidence.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { isSectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
+import { sideBySide } from "./Budget.ts"
 
 /** The index of a snapshot: names that the agent is likely to need again. */
 
@@ -117,20 +118,13 @@ export const isIndex = ({ text }: SnapshotItem): boolean =>
 /** Returns the folder of a path, with its slash; empty for any other name. */
 const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
 
-/** Puts paths of one folder next to each other. */
-const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const groups = new Map<string, Array<string>>()
-  for (const name of names) {
-    const parent = parentOf(name) || name
-    groups.set(parent, [...(groups.get(parent) ?? []), name])
-  }
-  return [...groups.values()].flat()
-}
-
 /** Returns the item of the index: the paths, and all other names; none for no names. */
 export const indexItems = (names: ReadonlyArray<string>): ReadonlyArray<SnapshotItem> => {
   if (names.length === 0) return []
-  const paths = byParent(names.filter((name) => parentOf(name) !== ""))
+  const paths = sideBySide(
+    names.filter((name) => parentOf(name) !== ""),
+    parentOf
+  )
   const others = names.filter((name) => parentOf(name) === "")
   return [
     statement(
