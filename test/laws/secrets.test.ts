@@ -273,7 +273,7 @@ describe("secrets", () => {
     `password='touch src/legacy9 at all'`,
     `password='src/legacy9'`,
     `password: 'h_b3qto4qsai'`,
-    `db_pass='src/v2/Parse.ts: created (1 change'`,
+    `db_pass='src/v2/Parse.ts (created)'`,
     `pwd='exit 0, last'`,
     `password="</user_words>9 entry"`
   ]) {
@@ -281,7 +281,7 @@ describe("secrets", () => {
       const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
       const shown = yield* snapshotWith(printed, asked)
       assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
-      assert.include(shown, "src/v2/Parse.ts: created (1 change")
+      assert.include(shown, "src/v2/Parse.ts (created)")
       assert.notInclude(shown, "written by a model")
       const plain = yield* snapshotWith("", asked)
       assert.strictEqual(shown.split("h_").length, plain.split("h_").length)

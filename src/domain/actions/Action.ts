@@ -6,8 +6,6 @@ export type Action =
   | { readonly _tag: "Delete"; readonly path: string }
   /** Its changes, or those of the files in it, were taken back. */
   | { readonly _tag: "Restore"; readonly path: string }
-  /** All changes of the repository of this folder were put away, and brought back. */
-  | { readonly _tag: "Stash" | "Unstash"; readonly folder: string }
   | Command
   | { readonly _tag: "Search"; readonly query: string }
   | { readonly _tag: "Todos"; readonly todos: ReadonlyArray<Todo> }

@@ -52,16 +52,8 @@ const gitTasks = new Map<string, Effects>([
       return isFile(files[0]) && options.length === 0 ? files.map(restored) : []
     }
   ],
-  ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])],
-  [
-    "stash",
-    ([task = "push", ...files], options) => {
-      if (task === "pop" || task === "apply") return [{ _tag: "Unstash", folder: "." }]
-      const messages = options.filter((each) => /^(?:-\w*m|--message)$/.test(each))
-      const isAll = files.length === messages.length && !options.some((each) => restoresOther.test(each))
-      return task === "push" && isAll ? [{ _tag: "Stash", folder: "." }] : []
-    }
-  ]
+  // What `git stash` puts away is brought back: no more is known of it.
+  ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])]
 ])
 
 /**
@@ -301,7 +293,6 @@ const innerCommand = ({ words }: SimpleCommand): string | undefined => {
 /** Returns actions with their paths as seen from the shell's first folder, none where a folder is unknown. */
 const inFolder = (folder: string | undefined, effects: ReadonlyArray<Action>): ReadonlyArray<Action> =>
   effects.flatMap((action): ReadonlyArray<Action> => {
-    if ("folder" in action) return folder === undefined ? [] : [{ ...action, folder: folder || "." }]
     if (!("path" in action) || !(isPlainPath(action.path) || (action._tag === "Restore" && action.path === ".")))
       return []
     const path = pathFrom(folder, action.path)

@@ -102,9 +102,9 @@ export const clippedWordsItem = (
   )
 })
 
-/** Matches what stands after the first quote of clipped words. The second quote has no date of its own. */
-const clippedRest = new RegExp(
-  `^\\n- … \\d+ more characters(?:: h_[a-z2-7]+)? …(?:\\n<${wordsTag} entry="[^"]*">[\\s\\S]*?</${wordsTag}>)?`
+/** Matches clipped words: a quote, a note, and the quote of their end, which has no date of its own. */
+const clippedWords = new RegExp(
+  `^<${wordsTag} entry="([^"]*)"[^>]*>[^]*?</${wordsTag}>\\n- … \\d+ more characters(?:: h_[a-z2-7]+)? …(?:\\n<${wordsTag} entry="\\1">[^]*?</${wordsTag}>)?`
 )
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")
@@ -239,7 +239,7 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
       const end = rest.indexOf(close)
       if (end >= 0) {
         const quote = rest.slice(0, end + close.length)
-        const text = quote + (clippedRest.exec(rest.slice(quote.length))?.[0] ?? "")
+        const text = rest.startsWith("\n- … ", quote.length) ? (clippedWords.exec(rest)?.[0] ?? quote) : quote
         items.push(readItem(label === "" ? text : label, label === "" ? text : `${label}:\n${text}`))
         label = ""
         rest = rest.slice(text.length).trimStart()

@@ -149,7 +149,7 @@ const withoutStatus = (text: string): string =>
     : text
 
 /** The statement that lists names. */
-export const namesHeading = "- names, by the file where they stand:"
+export const namesHeading = "- names:"
 /** Matches a name that is a path, with its folder apart. */
 const pathName = /^((?:[\w@.+~-]*\/)+)([\w@.+-]+)$/
 const bracedNames = /(?<=\s)((?:[\w@.+~-]*\/)+)\{([\w@.+,-]+)\}(?=\s|$)/g

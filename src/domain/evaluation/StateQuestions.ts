@@ -231,7 +231,6 @@ export class WorkState {
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
       else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))
-      else if (action._tag === "Stash") this.forget(".")
       else if ("path" in action) {
         this.touched.add(this.pathSubject(action.path))
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)

@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { statedDecisions } from "../../../src/domain/compression/evidence/Decisions.ts"
 import {
   attributeWords,
   clippedWordsItem,
@@ -306,19 +305,6 @@ describe("parse", () => {
     assert.deepStrictEqual(
       read(wrap(`<task_state>${line}</task_state>`)).task_state.map((one) => one.key),
       [key]
-    )
-  })
-
-  it.each([
-    ["- now (e7), in the agent's words: ", 1],
-    ["- now (e7), in the agent's words: I read it … ", 0],
-    ["- last action (e7): ", 0]
-  ])("an earlier snapshot tells a decision in the agent's last words, if they are whole: %s", (line, count) => {
-    const decision = "I decided to count the offset in bytes because columns are ambiguous."
-    const stated = statedDecisions(read(wrap(`<task_state>${line}${decision}</task_state>`)))
-    assert.deepStrictEqual(
-      stated.map(({ entry, text }) => [entry, text]),
-      Array.from({ length: count }, () => ["e7", decision])
     )
   })
 

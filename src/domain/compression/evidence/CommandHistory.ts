@@ -3,11 +3,9 @@ import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScri
 import { isDryRun, taskWords } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
-import { Handle } from "../../content/Handle.ts"
-import { EntryId } from "../../conversation/Conversation.ts"
-import { unprotect } from "../../text/UntrustedText.ts"
-import { type Refuser, refusers } from "../../transcripts/voice/ResultVoice.ts"
-import type { Snapshot } from "../Snapshot.ts"
+import type { Handle } from "../../content/Handle.ts"
+import type { EntryId } from "../../conversation/Conversation.ts"
+import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import {
   type CheckKind,
   checksOf,
@@ -19,7 +17,7 @@ import {
   succeeded
 } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
-import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, reasonText } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -52,14 +50,6 @@ export interface Commit {
   readonly entry: EntryId
 }
 
-/** A command that failed, its first telling line, and the files that changed before it succeeded. */
-export interface Lesson {
-  readonly entry: EntryId
-  readonly command: string
-  readonly error: string
-  readonly files: ReadonlyArray<string>
-}
-
 /** A call that failed, and that nothing has ended yet. */
 export interface OpenFailure {
   readonly entry: EntryId
@@ -74,8 +64,6 @@ export interface OpenFailure {
   readonly program: string | undefined
   /** The checks that it ran: when all of them have passed, it has ended too. */
   readonly checks: Set<CheckKind>
-  /** The files that changed since. */
-  readonly files: Set<string>
 }
 
 /** The commands so far. */
@@ -83,7 +71,6 @@ export interface CommandHistory {
   readonly commands: Map<string, CommandRun>
   readonly checks: Map<CheckKind, CheckRun>
   readonly commits: Array<Commit>
-  readonly lessons: Array<Lesson>
   /** Failures that nothing has ended yet, by subject: a command, or a tool and its file. */
   readonly failures: Map<string, OpenFailure>
   /** Background commands, by the id under which the agent asks for their output. */
@@ -95,7 +82,6 @@ export const emptyCommands = (): CommandHistory => ({
   commands: new Map(),
   checks: new Map(),
   commits: [],
-  lessons: [],
   failures: new Map(),
   background: new Map()
 })
@@ -168,33 +154,18 @@ export const recordRun = (
   return isCommit && ok === true
 }
 
-/** Records a command that was not allowed. */
-export const recordRefusal = (
+/** Records a command that was not allowed, or cancelled with the calls beside it. What is known of its checks and failures stays. */
+export const recordNotRun = (
   { commands }: CommandHistory,
-  entry: EntryId,
   command: string,
-  handle: Handle | undefined,
-  { because, refusedBy }: Pick<CommandRun, "refusedBy" | "because">
+  why: Pick<CommandRun, "entry" | "handle" | "refusedBy" | "because" | "isCancelled">
 ): void => {
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, refusedBy, because, entry, handle })
-}
-
-/** Records a command that was cancelled with the calls beside it. What is known of its checks and failures stays. */
-export const recordCancelled = (
-  { commands }: CommandHistory,
-  entry: EntryId,
-  command: string,
-  handle?: Handle
-): void => {
-  commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, isCancelled: true, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, ...why })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */
 const maxOpenFailures = 400
-/** Files that a lesson names. */
-const maxLessonFiles = 8
 
 /** What only looks at something fails without consequences, but for a look at checks that run elsewhere, or at what would be done. */
 const isHarmless = (command: string): boolean =>
@@ -206,15 +177,14 @@ const isHarmless = (command: string): boolean =>
 const recordFailure = (
   { failures }: CommandHistory,
   command: string,
-  failure: Omit<OpenFailure, "program" | "checks" | "files">
+  failure: Omit<OpenFailure, "program" | "checks">
 ): void => {
   if (isHarmless(command)) return
   addFailure(failures, command, {
     ...failure,
     // What comes before the last program succeeded, or is run again with it.
     program: programsOf(command).at(-1),
-    checks: new Set(checksOf(command)),
-    files: failures.get(command)?.files ?? new Set()
+    checks: new Set(checksOf(command))
   })
 }
 
@@ -227,22 +197,19 @@ const addFailure = (failures: CommandHistory["failures"], subject: string, failu
 
 /**
  * A command that succeeds ends the failures of its programs, and a check that passes those of calls without a program: the work
- * went on without them. What was changed in between is a lesson.
+ * went on without them.
  */
-const resolveFailures = ({ failures, lessons }: CommandHistory, command: string): void => {
+const resolveFailures = ({ failures }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
   const passed = checksOf(command)
-  for (const [name, { checks, entry, files, program, refusedBy, text }] of failures) {
+  for (const [name, { checks, program, refusedBy }] of failures) {
     const isCheck = checks.size > 0
     for (const kind of passed) checks.delete(kind)
     const isEnded =
       name === command ||
       (program === undefined ? passed.length > 0 : provesSuccess(programs, program)) ||
       (isCheck && checks.size === 0)
-    if (!isEnded || refusedBy !== undefined) continue
-    failures.delete(name)
-    if (program === undefined || files.size === 0) continue
-    lessons.push({ entry, command: name, error: text.split("\n")[0] ?? "", files: [...files] })
+    if (isEnded && refusedBy === undefined) failures.delete(name)
   }
 }
 
@@ -250,11 +217,6 @@ const resolveFailures = ({ failures, lessons }: CommandHistory, command: string)
 export const endRefusals = ({ commands, failures }: CommandHistory, tool: string): void => {
   for (const [name, { refusedBy }] of failures)
     if (refusedBy !== undefined && !commands.has(name) && `${name} `.startsWith(`${tool} `)) failures.delete(name)
-}
-
-/** Notes that a file changed, for the lessons of the commands that fail. */
-export const recordFileChange = ({ failures }: CommandHistory, path: string): void => {
-  for (const { files } of failures.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
 /** Forgets earlier runs of a command in the background: what is told of them later says nothing about the last run. */
@@ -354,7 +316,6 @@ export const recordResult = (
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
   if (commands.has(subject) && failures.get(subject)?.entry === entry) return
   failures.delete(subject)
-  failures.delete(shortSubject(subject))
   const isRefusal = refusedBy !== undefined
   if (failed || isRefusal) {
     const command = decisiveCommand(actions)
@@ -362,8 +323,7 @@ export const recordResult = (
     const failure = { entry, text, handle, isQuoted: true, refusedBy }
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined) recordFailure(history, subject, failure)
-    else if (!looks || isRefusal)
-      addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
+    else if (!looks || isRefusal) addFailure(failures, subject, { ...failure, program: undefined, checks: new Set() })
     return
   }
   for (const action of actions) {
@@ -377,24 +337,5 @@ export const recordResult = (
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }
-  }
-}
-
-/** Matches an unresolved failure or a refusal in a snapshot: `subject (entry handle):` and the verbatim lines. */
-export const failureLine =
-  /^- (?:unresolved failure of|refused by (the user|a rule):) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\)(?::(?:\n([\s\S]*))?)?$/
-
-/** Takes over the unresolved failures of an earlier snapshot. */
-export const resumeFailures = (history: CommandHistory, snapshot: Snapshot): void => {
-  for (const { text } of [...snapshot.task_state].reverse()) {
-    const [, refuser, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
-    if (shown === undefined || id === undefined) continue
-    recordFailure(history, unprotect(shown), {
-      entry: EntryId.make(id),
-      text: unprotect(lines.replace(/^ {4}/gm, "")),
-      handle: handle === undefined ? undefined : Handle.make(handle),
-      isQuoted: true,
-      refusedBy: refuser === undefined ? undefined : refuser === refusers.user ? "user" : "rule"
-    })
   }
 }

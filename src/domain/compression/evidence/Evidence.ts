@@ -37,28 +37,16 @@ import {
 import {
   type Answer,
   type CommandHistory,
-  recordFileChange,
   emptyCommands,
   endRefusals,
   recordBackgroundEnd,
-  recordCancelled,
+  recordNotRun,
   recordNotifiedEnds,
   recordResult,
-  recordRefusal,
-  resumeFailures,
   recordRun
 } from "./CommandHistory.ts"
-import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import {
-  type FileHistory,
-  filesIn,
-  lastCommitIn,
-  nameOf,
-  noFiles,
-  recordStash,
-  recordTouch,
-  recordUnstash
-} from "./FileHistory.ts"
+import { decisionsIn } from "./Decisions.ts"
+import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -71,7 +59,7 @@ import {
 import { withoutPosing } from "./PosingText.ts"
 import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
-import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
+import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
   callsAnswered,
@@ -172,12 +160,6 @@ export interface Evidence
   readonly anchors: ReadonlyMap<string, Anchor>
 }
 
-/** Returns the file that a call read or wrote. */
-const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | undefined => {
-  const action = actions.find(({ _tag }) => _tag === "Read" || _tag === "Write" || _tag === "Edit")
-  return action === undefined || !("path" in action) ? undefined : nameOf(files, action.path)
-}
-
 const act = (
   state: Gathering,
   { id }: Entry,
@@ -187,18 +169,19 @@ const act = (
   reply: UserReply | undefined
 ): void => {
   if (action._tag === "Command" && reply?.refusedBy !== undefined)
-    recordRefusal(state.commands, id, action.command, answer?.handle, reply)
+    recordNotRun(state.commands, action.command, {
+      entry: id,
+      handle: answer?.handle,
+      refusedBy: reply.refusedBy,
+      because: reply.because
+    })
   else if (action._tag === "Command") {
     if (recordRun(state.commands, id, action, answer)) state.files.committed = id
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
-  } else if (action._tag === "Stash") recordStash(state.files, action.folder)
-  else if (action._tag === "Unstash") recordUnstash(state.files, action.folder)
-  else if ("path" in action) {
+  } else if ("path" in action)
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
-    if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
-  }
 }
 
 /** Pairs the calls of entries with their answers. */
@@ -268,7 +251,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   if (wasNotMade(answer?.part)) {
     const { args, name = "" } = call.functionCall ?? {}
     const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
-    if (command !== undefined) recordCancelled(commands, entry.id, command, answer?.handle)
+    if (command !== undefined)
+      recordNotRun(commands, command, { entry: entry.id, handle: answer?.handle, isCancelled: true })
     return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
   }
   const reply = answer === undefined ? undefined : userReply(answer.part)
@@ -309,14 +293,8 @@ interface CallOutcome {
   readonly subject: string
 }
 
-/** Gathers what a call did, from its arguments and its response. Returns the file that it read or wrote. */
-const gatherCall = (
-  state: Gathering,
-  entry: Entry,
-  index: number,
-  call: Part,
-  answer: Answer | undefined
-): string | undefined => {
+/** Gathers what a call did, from its arguments and its response. */
+const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
   const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
@@ -330,7 +308,6 @@ const gatherCall = (
   const command = actions.findLast(({ _tag }) => _tag === "Command")
   const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
   if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
-  const file = fileOf(state, actions)
   const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (
@@ -343,7 +320,6 @@ const gatherCall = (
     const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
     addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
   }
-  return file
 }
 
 /** The text that Claude Code records when the model had nothing to answer. */
@@ -364,7 +340,7 @@ const gatherWords = ({ decisions, lastWords }: Gathering, words: QuotedText): vo
 /** Gathers the summary of an earlier compression: what a snapshot still states, or its text. */
 const gatherSummary = (
   state: Gathering,
-  { hasLog, isUserWords }: { readonly hasLog: boolean; readonly isUserWords: UserWordsWitness },
+  isUserWords: UserWordsWitness,
   role: Content["role"],
   words: QuotedText
 ): void => {
@@ -373,13 +349,6 @@ const gatherSummary = (
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
-    state.decisions.push(...statedDecisions(known))
-    if (!hasLog) {
-      for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
-      state.files.committed ??= lastCommitIn(known)
-      resumeFailures(state.commands, known)
-      resumeTodos(state.todos, words.entry, known)
-    }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
 }
@@ -406,8 +375,8 @@ export interface GatherOptions {
   /** The working directory: paths below it are relative to it. */
   readonly cwd?: string | undefined
   /**
-   * The entries of the log that earlier compressions dropped, oldest first. Files, commands and items are read from them, and
-   * not from what an earlier summary could keep of them.
+   * The entries of the log that earlier compressions dropped, oldest first. All but names is read from them, and not from what
+   * an earlier summary could keep of it.
    */
   readonly earlier?: ReadonlyArray<Entry> | undefined
 }
@@ -452,26 +421,6 @@ const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }:
   }
 }
 
-/** Gathers the state of the work from entries that left the window earlier: files, commands, failures, items and attachments. */
-function* gatherEarlier(
-  state: Gathering,
-  earlier: ReadonlyArray<Entry>,
-  secrets: ReadonlyArray<Secret>
-): SlicedWork<void> {
-  const { entries } = yield* redactedEntries(earlier, secrets)
-  const answerOf = answering(entries, yield* pairsOf(entries))
-  for (const [index, entry] of entries.entries()) {
-    gatherSettled(state, entries, index)
-    for (const [at, part] of entry.content.parts.entries()) {
-      if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
-      gatherAttachments(state, entry, at)
-      if (!isCall(part)) continue
-      gatherState(state, entry, part, answerOf(index, at))
-      yield
-    }
-  }
-}
-
 /** What the gathering of one part needs beside what was gathered. */
 interface Surroundings {
   readonly entry: Entry
@@ -479,23 +428,16 @@ interface Surroundings {
   /** The position of the part in its entry. */
   readonly at: number
   readonly answerOf: ReturnType<typeof answering>
-  /** By response: the file that it shows. */
-  readonly shownFiles: Map<Part, string>
 }
 
 /** Gathers what an agent said, thought or called. */
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
-  const { answerOf, at, entry, index, shownFiles } = around
+  const { answerOf, at, entry, index } = around
   const { weights } = state
-  let file: string | undefined
-  if (isCall(part)) {
-    const answer = answerOf(index, at)
-    file = gatherCall(state, entry, index, part, answer)
-    if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
-  }
+  if (isCall(part)) gatherCall(state, entry, index, part, answerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
-    countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
+    countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
   })
   if (isText(part) && !isThought(part)) {
     gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
@@ -520,9 +462,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     })
   }
   if (!isResponse(part) || !isScanned) return
-  toolTexts(part, (text) =>
-    countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
-  )
+  toolTexts(part, (text) => countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars))))
 }
 
 /** Gathers what the command says with which the user began: the program writes its text into the next message. */
@@ -551,7 +491,7 @@ const gatherRequests = (
     gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
-    countUse(state.weights, span.text, { amount: ranking.user })
+    countUse(state.weights, span.text, { amount: 1 })
     state.constraints.push(...constraintsIn(span))
   }
 }
@@ -559,25 +499,27 @@ const gatherRequests = (
 /** Gathers evidence from entries, oldest first, without any secrets. */
 export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
-  const { entries } = yield* redactedEntries(whole, secrets)
+  const { entries } = yield* redactedEntries([...earlier, ...whole], secrets)
   const state = new Gathering(cwd)
-  yield* gatherEarlier(state, earlier, secrets)
   const pairs = yield* pairsOf(entries)
   const answerOf = answering(entries, pairs)
   const callOf = callsAnswered(entries, pairs)
-  const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield
   for (const [index, entry] of entries.entries()) {
+    const isEarlier = index < earlier.length
+    if (isEarlier && entry.author === "summary") continue
+    // A name that left the window counts by the summary that still has it.
+    if (!isEarlier) state.weights.now += 1
     gatherRequests(state, entries, index, callOf(index))
     for (const [at, part] of entry.content.parts.entries()) {
-      state.weights.now += 1
+      if (at > 0 && !isEarlier) state.weights.now += 1
       const handle = entry.handles[at]
       gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
-        gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)
-      } else gatherPart(state, part, { entry, index, at, answerOf, shownFiles }, index >= scannedFrom)
+        gatherSummary(state, userWords, entry.content.role, words)
+      } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
       yield
     }
   }

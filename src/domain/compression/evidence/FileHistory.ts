@@ -1,22 +1,19 @@
 import type { Action } from "../../actions/Action.ts"
-import { commandIn, replacementsIn, toolKind } from "../../actions/AgentTools.ts"
+import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
-import { type Handle, mentions } from "../../content/Handle.ts"
-import { EntryId, sequenceOf } from "../../conversation/Conversation.ts"
+import type { Handle } from "../../content/Handle.ts"
+import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
-import { unprotect } from "../../text/UntrustedText.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
-import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
 /** The state of a file after the last call that touched it. */
 export interface FileState {
   readonly state: "read" | "created" | "modified" | "deleted"
-  readonly reads: number
   /** Number of writes and edits. */
   readonly changes: number
-  /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none, or an earlier snapshot told of it. */
+  /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none. */
   readonly changed?: EntryId | undefined
   /** The entry of the first of them. */
   readonly since?: EntryId | undefined
@@ -35,20 +32,14 @@ export interface FileHistory {
   edits: Array<Edit>
   /** The entry of the last commit: what was changed before it is not taken back. */
   committed: EntryId | undefined
-  /** The files and edits that were put away, the latest last. */
-  readonly stashes: Array<{ readonly place: string; readonly files: Restored; readonly edits: ReadonlyArray<Edit> }>
 }
-
-/** Files whose changes were taken back, as they were before. */
-type Restored = ReadonlyArray<readonly [path: string, file: FileState]>
 
 /** Returns a history without files. */
 export const noFiles = (cwd: string | undefined): FileHistory => ({
   cwd,
   files: new Map(),
   edits: [],
-  committed: undefined,
-  stashes: []
+  committed: undefined
 })
 
 /** One change of a file, and the text that it wrote. */
@@ -105,7 +96,6 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
   files.delete(path)
   files.set(path, {
     state: nextState(before, action),
-    reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     changed,
     since: before?.since ?? (action._tag === "Read" ? undefined : entry),
@@ -120,7 +110,7 @@ export const liesIn = (path: string, folder: string): boolean =>
   folder === "." ? !/^(?:[/~]|[A-Za-z]:)/.test(path) : relativePath(path, folder) !== path
 
 /** Takes back the changes of a file, or of those in a folder. Git keeps what was committed, and does not know a new file. */
-const restore = (history: FileHistory, place: string): Restored => {
+const restore = (history: FileHistory, place: string): void => {
   const { committed, edits, files } = history
   const file = files.get(place)
   const known = file === undefined ? [...files] : [[place, file] as const]
@@ -134,53 +124,15 @@ const restore = (history: FileHistory, place: string): Restored => {
     files.set(path, { ...file, state: "read", changes: 0, changed: undefined, since: undefined })
   }
   history.edits = edits.filter(({ path }) => files.get(path)?.state !== "read")
-  return restored
-}
-
-/** Returns the place in a history that a folder is: `.` for the working directory. */
-const placeOf = (history: FileHistory, folder: string): string =>
-  folder === history.cwd ? "." : nameOf(history, folder)
-
-/** Returns the place of the repository that a folder belongs to, which is that of the working directory for a folder in it. */
-const repositoryOf = (history: FileHistory, folder: string): string => {
-  const place = placeOf(history, folder)
-  return liesIn(place, ".") ? "." : place
-}
-
-/** Records that all changes of the repository of a folder were put away. */
-export const recordStash = (history: FileHistory, folder: string): void => {
-  const { edits, stashes } = history
-  const place = repositoryOf(history, folder)
-  stashes.push({ place, files: restore(history, place), edits })
-}
-
-/** Records that the changes that were put away last were brought back. */
-export const recordUnstash = (history: FileHistory, folder: string): void => {
-  const place = repositoryOf(history, folder)
-  const stash = history.stashes.findLast((each) => each.place === place)
-  if (stash === undefined) return
-  history.stashes.splice(history.stashes.lastIndexOf(stash), 1)
-  const { edits, files } = stash
-  const back = new Map(files.filter(([path]) => history.files.get(path)?.state === "read"))
-  history.edits = [...edits.filter(({ path }) => back.has(path)), ...history.edits].sort(
-    (a, b) => sequenceOf(a.entry) - sequenceOf(b.entry)
-  )
-  for (const [path, file] of back) history.files.set(path, file)
 }
 
 /** Folders that a build or an installation makes anew: that one was deleted says nothing of it. */
 const madeAnew =
   /(?:^|\/)(?:node_modules|dist|build|out|target|coverage|\.next|\.turbo|\.cache|\.?venv|__pycache__|\.(?:pytest|mypy|ruff)_cache)\/?$/
 
-/** Commands that delete for good: what git deletes was a part of the project, and what is moved stands elsewhere. */
-const deletesForGood = /\bgit\b[^|;&\n]{0,200}\srm\s|\bmv\s/
-
 /** Whether a deleted folder is one of those, and none that calls wrote as a file. */
-const isMadeAnew = ({ files }: FileHistory, path: string, { action, call }: Touch): boolean =>
-  action._tag === "Delete" &&
-  madeAnew.test(path) &&
-  !files.has(path) &&
-  !deletesForGood.test(commandIn(call.functionCall?.args) ?? "")
+const isMadeAnew = ({ files }: FileHistory, path: string, { action }: Touch): boolean =>
+  action._tag === "Delete" && madeAnew.test(path) && !files.has(path)
 
 /** Forgets that the folders of a file were deleted: it lies in them. */
 const keepFolders = ({ files }: FileHistory, path: string): void => {
@@ -193,7 +145,8 @@ const keepFolders = ({ files }: FileHistory, path: string): void => {
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   if (done.action._tag === "Restore") {
-    restore(history, placeOf(history, done.action.path))
+    const { path } = done.action
+    restore(history, path === history.cwd ? "." : nameOf(history, path))
     return
   }
   const path = nameOf(history, done.action.path)
@@ -224,63 +177,3 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
     if (liesIn(inside, path)) record(history, inside, done)
   }
 }
-
-/** The statement that lists files that were read and not changed. */
-export const readHeading = "read, but not changed:"
-const readList = `- ${readHeading}\n`
-
-/** The statement that lists changed files by name alone, for which the budget has no room for more. */
-export const changedHeading = "changed:"
-/** Snapshots until November 2026 have the second heading. */
-const changedLists = [`- ${changedHeading}\n`, "- changed, too:\n"]
-
-/** Returns the line of a file in such a list. `withHandle`: also the handle of its content, if it has one. */
-export const listedFile = (path: string, { handle, state }: FileState, { withHandle = false } = {}): string =>
-  `${path}${!withHandle || handle === undefined ? "" : ` ${handle}`}${state === "modified" ? "" : ` (${state})`}`
-
-/** Returns the files of a list, the last first. */
-const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, state: FileState]> | undefined => {
-  const isRead = text.startsWith(readList)
-  if (!isRead && !changedLists.some((list) => text.startsWith(list))) return undefined
-  const lines = text.split("\n").slice(1).reverse()
-  return lines.map((line) => {
-    const [, path = "", handle = "", state = isRead ? "read" : "modified"] =
-      /^ *(.*?)(?: (h_[a-z2-7]+))?(?: \((created|deleted)\))?$/.exec(line) ?? []
-    const notes = `${isRead ? "1 read" : "1 change"} ${handle}`
-    return [unprotect(path), stateIn(isState(state) ? state : "modified", notes)] as const
-  })
-}
-
-/** Returns the entry of the last commit that a snapshot lists. */
-export const lastCommitIn = (snapshot: Snapshot): EntryId | undefined => {
-  const entries = snapshot.recent_actions.flatMap(
-    ({ text }) => /^- commit \w+: [^\n]* \((e\d+)\)$/.exec(text)?.[1] ?? []
-  )
-  return entries[0] === undefined ? undefined : EntryId.make(entries[0])
-}
-
-const isState = (state: string): state is FileState["state"] =>
-  state === "read" || state === "created" || state === "modified" || state === "deleted"
-
-const stateIn = (state: FileState["state"], notes: string): FileState => {
-  const count = (noun: string) => Number(new RegExp(`(\\d+) ${noun}`).exec(notes)?.[1] ?? 0)
-  return {
-    state,
-    reads: count("read"),
-    changes: count("change"),
-    entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
-    handle: mentions(notes)[0],
-    shown: 0
-  }
-}
-
-/** Returns the files that a snapshot lists, oldest first. */
-export const filesIn = (snapshot: Snapshot): Array<readonly [path: string, state: FileState]> =>
-  [...snapshot.file_system_state, ...snapshot.artifact_trail].reverse().flatMap((item) => {
-    const listed = listedFiles(item)
-    if (listed !== undefined) return listed
-    const [, path, state, notes = ""] = fileLine.exec(item.text) ?? []
-    return path === undefined || state === undefined || !isState(state)
-      ? []
-      : [[unprotect(path), stateIn(state, notes)] as const]
-  })

@@ -1,4 +1,4 @@
-import { asksAboutItself, isHarmlessDryRun, taskWords } from "../../actions/ProgramTask.ts"
+import { asksAboutItself, isHarmlessDryRun, takesValue, taskWords } from "../../actions/ProgramTask.ts"
 import { programsOf, readers, type RunProgram, runPrograms } from "./Commands.ts"
 
 /**
@@ -6,49 +6,19 @@ import { programsOf, readers, type RunProgram, runPrograms } from "./Commands.ts
  * them, the parts of a command line that only choose which lines of the output are shown.
  */
 
-const wordsOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
-
-/** Subcommands that read, by program; `pr view` are two words. */
-const readingTasks: Readonly<Record<string, ReadonlySet<string>>> = {
-  git: wordsOf(
-    "log show diff status blame annotate rev-parse rev-list ls-files ls-tree ls-remote reflog cat-file check-ignore fsck count-objects verify-pack describe shortlog grep merge-base name-rev for-each-ref show-ref whatchanged cherry help version"
-  ),
-  gh: new Set(
-    ["pr", "issue", "run", "repo", "release", "workflow", "label", "gist"]
-      .flatMap((subject) => ["view", "list", "diff", "checks", "status", "watch"].map((task) => `${subject} ${task}`))
-      .concat("auth status", "search prs", "search issues", "search code", "search repos")
-  ),
-  glab: new Set(["mr view", "mr list", "mr diff", "issue view", "issue list", "ci status", "ci view"]),
-  docker: new Set(
-    ["container", "image", "volume", "network", "context", "compose"]
-      .flatMap((subject) =>
-        ["ls", "list", "inspect", "ps", "logs", "images", "config"].map((task) => `${subject} ${task}`)
-      )
-      .concat("ps images logs inspect stats top port version info".split(" "))
-  ),
-  "docker-compose": wordsOf("ps logs images config top version"),
-  kubectl: new Set([
-    ...wordsOf("get describe logs explain top version diff events api-resources cluster-info"),
-    "rollout status",
-    "rollout history",
-    "config view",
-    "config get-contexts",
-    "config current-context",
-    "auth can-i"
-  ]),
-  helm: wordsOf("list ls status get history show search template version env"),
-  terraform: new Set([...wordsOf("show output version graph"), "state list", "state show", "workspace list"]),
-  systemctl: wordsOf("status list-units is-active is-enabled cat show"),
-  launchctl: wordsOf("list print"),
-  npm: wordsOf("ls list view info outdated why explain root prefix"),
-  pnpm: wordsOf("ls list view info outdated why"),
-  yarn: wordsOf("list info outdated why"),
-  pip: wordsOf("list show freeze"),
-  go: wordsOf("list env version doc"),
-  cargo: wordsOf("tree metadata search"),
-  brew: wordsOf("list info search"),
-  bd: wordsOf("list show ready stats blocked")
-}
+/** Programs whose tasks are named by verbs. */
+const tasked =
+  /^(?:git|gh|glab|docker|docker-compose|kubectl|helm|terraform|tofu|systemctl|launchctl|npm|pnpm|yarn|pip|go|cargo|brew|bd|aws|gcloud|az)$/
+/** Verbs of tasks that read: of any program, of those that manage resources, and of git alone. */
+const readingVerb =
+  /^(?:list|ls|show|view|status|diff|log|logs|info|inspect|version|help|search|history|checks|describe|outdated|why|explain|tree|ps|top|stats|watch|env|doc|freeze|metadata|ready|blocked)$/
+const resourceVerb =
+  /^(?:(?:list|describe|head)-[a-z-]+|get|get-(?!(?:object|object-torrent|job-output|credentials)$)[a-z-]+|head|events|images|template|output|graph|cluster-info|can-i|current-context|filter-log-events|tail|cat|print|is-active|is-enabled|list-units|config|api-resources)$/
+const gitVerb =
+  /^(?:blame|annotate|rev-(?:parse|list)|ls-(?:files|tree|remote)|reflog|cat-file|check-ignore|fsck|count-objects|verify-pack|shortlog|grep|merge-base|name-rev|for-each-ref|show-ref|whatchanged|cherry)$/
+/** Verbs that change something: what stands behind them are their operands. */
+const writingVerb =
+  /^(?:(?:add|remove|set|update|create|delete|import|export|enable|disable|move|attach|put)(?:-[a-z-]+)?|get-credentials|deploy|patch|submit|execute|call|start|stop|reset|ssh|scp|undelete|rollback|promote|cp|mv|rm|publish|install|upgrade|apply|exec|merge|close|push|pull|up|down)$/
 
 /** Tasks that read when no operand follows, or only those that the pattern allows. */
 const listing: Readonly<Record<string, RegExp>> = {
@@ -73,24 +43,6 @@ const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 const windowsReaders =
   /^(?:(?:Get|Select|Sort|Where|Group|Compare|Resolve|Find)-[A-Z]\w+|Measure-Object|Test-(?:Path|Connection|NetConnection|Json)|Format-(?:Table|List|Wide|Hex|Custom)|(?:Write|Out)-(?:Host|Output|String|Null)|dir|findstr|tasklist)$/
 
-/** Verbs of the clouds' programs that read, but for those that write a file. */
-const cloudVerb =
-  /^(?:(?:describe|list|get|head)(?:-(?!(?:object|object-torrent|job-output|credentials)$)[a-z-]+)?|show|filter-log-events|tail)$/
-/** Those of gcloud, whose operands may be named like one (`get-user`), and verbs before such an operand. */
-const gcloudVerb = /^(?:describe|list|get-iam-policy|get-value)$/
-const gcloudWrites =
-  /^(?:(?:add|remove|set|update|create|delete|import|export|enable|disable|move|get)(?:-[a-z-]+)?|deploy|patch|submit|execute|call|start|stop|reset|ssh|scp|undelete|rollback|promote|cp|mv|rm|publish)$/
-
-/** Whether a task of a cloud's program reads: `aws ec2 describe-instances`, `gcloud compute instances list`, `az vm show`. */
-const readsCloud = (program: string, task: string, after: ReadonlyArray<string>): boolean => {
-  if (program === "aws") return cloudVerb.test(taskWords(program, after)[0] ?? "")
-  const options = after.findIndex((word) => word.startsWith("-"))
-  const words = [task, ...(options < 0 ? after : after.slice(0, options))]
-  if (program === "az") return cloudVerb.test(words.at(-1) ?? "")
-  const verb = words.findIndex((word) => gcloudVerb.test(word))
-  return verb >= 0 && !words.slice(0, verb).some((word) => gcloudWrites.test(word))
-}
-
 /** Options with which a task that reads writes files. */
 const writesFiles = /^--output-dir(?:ectory)?(?:=|$)/
 
@@ -101,13 +53,22 @@ const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
   if (program === "curl") return !words.some((word) => curlSends.test(word))
   const [task = "", ...after] = taskWords(program, words)
-  const [next = ""] = taskWords(program, after)
   if (program === "gh" && task === "api") return !after.some((word) => ghSends.test(word))
   if (listing[`${program} ${task}`]?.test([task, ...after].join(" ")) === true) return true
-  if (/^(?:aws|gcloud|az)$/.test(program)) return readsCloud(program, task, after)
-  if (after.some((word) => writesFiles.test(word))) return false
-  const tasks = readingTasks[program]
-  return tasks !== undefined && (tasks.has(task) || tasks.has(`${task} ${next}`))
+  return tasked.test(program) && !after.some((word) => writesFiles.test(word)) && readsBy(program, [task, ...after])
+}
+
+/** Whether the first verb among the words of a task reads: `kubectl get pods`, `gcloud run services describe api`. */
+const readsBy = (program: string, words: ReadonlyArray<string>): boolean => {
+  const named = words.filter((word, at) => !word.startsWith("-") && !takesValue(program, words[at - 1]))
+  if (program === "git") return readingVerb.test(named[0] ?? "") || gitVerb.test(named[0] ?? "")
+  const managed = /^(?:aws|gcloud|az|kubectl|helm|terraform|tofu|systemctl|launchctl|docker|docker-compose|gh)$/.test(program)
+  const reads = (word: string) =>
+    readingVerb.test(word) ? word !== "version" || !/^p?npm$|^yarn$/.test(program) : managed && resourceVerb.test(word)
+  // To some, runs are things to look at.
+  const runs = !/^(?:gh|gcloud)$/.test(program)
+  const verb = named.find((word) => reads(word) || writingVerb.test(word) || (runs && word === "run"))
+  return verb !== undefined && reads(verb)
 }
 
 /** An assignment of what a command prints is that command. */

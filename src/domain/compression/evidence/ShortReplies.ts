@@ -70,46 +70,19 @@ const optionIn = (text: string, name: string): string | undefined => {
     : `${line.replace(/:$/, "")}: ${lineOf(next)}`
 }
 
-/** Code, tables and rules between the sentences of a text. */
-const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
+/** Code, tables and rules: no words of a question. */
+const insertions =
+  /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
+/** A question mark that ends a sentence, and none of code. */
+const asks = /[?\uff1f؟](?=["'”’»)\]_*!]*(?:\s|\P{ASCII}|$))/u
 
-/** A shorter question says little without what stands before it. */
-const minOwnChars = 60
-
-/** A question that the agent may put to itself, not one for the user. */
-const wonders = /^(?:why|what|how)\b(?! (?:about|if|not)\b|[^?]*\b(?:you|(?:should|shall) (?:I|we))\b)/i
-/** What may follow a question that still waits for its answer. */
-const advises = /^(?:I'd|I would|I recommend|my)\b/i
-
-/** Returns a text of the same length in which only the question marks of sentences are such. */
-const withoutCode = (text: string): string =>
-  text.replace(/`[^`]*`/g, (code) => "x".repeat(code.length)).replace(/\?(?!["'”’»)\]_*!]*(?:\s|\P{ASCII}|$))/gu, "x")
-
-/** Returns the question with which a text ends, the little that follows it, and what it points at. */
+/** Returns the end of a text whose last paragraph asks something. */
 const questionIn = (text: string): string | undefined => {
-  const paragraphs = text
-    .replace(insertions, "\n")
-    .split(/\n\s*\n/)
-    .filter((each) => lineOf(each) !== "")
-  const last = lineOf(paragraphs.at(-1) ?? "")
-  const [, question, after = ""] =
-    /(?:^|[.!?؟:)] |[。\uff01\uff1a])([^.!?؟。\uff01\uff1f]*(?:\.\S[^.!?؟。\uff01\uff1f]*)*[?؟\uff1f])([^?؟\uff1f]{0,120})$/.exec(
-      withoutCode(last)
-    ) ?? []
-  if (question === undefined) return undefined
-  const start = last.length - after.length - question.trimStart().length
-  const asked = last.slice(start)
-  if (wonders.test(asked) && /^\s\S/.test(after) && !advises.test(after.trim())) return undefined
-  if (question.trim().length >= minOwnChars) return asked
-  const previous = paragraphs.at(-2) ?? ""
-  // The last of several options would seem to be the one that was chosen.
-  const said = last.slice(0, start).trim() || (optionStart.test(previous) ? "" : lineOf(previous))
-  // What a colon announced was code or a table.
-  const before = said.endsWith(":") ? "" : said
-  const room = Math.max(0, maxAskedChars - asked.length - 1)
-  return before === ""
-    ? asked
-    : `${before.length > room ? `…${before.slice(-room).replace(/^\S*\s/, "")}` : before} ${asked}`
+  const words = text.replace(insertions, "\n").trim()
+  const last = words.split(/\n\s*\n/).at(-1) ?? ""
+  if (!asks.test(last.replace(/`[^`]*`/g, ""))) return undefined
+  const line = lineOf(words)
+  return line.length <= maxAskedChars ? line : `…${line.slice(-maxAskedChars).replace(/^\S*\s/, "")}`
 }
 
 /** Whether a reply is longer than one that only answers, or asks back. */

@@ -3,8 +3,6 @@ import { itemChangeIn } from "../../actions/AgentTools.ts"
 import { answerText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
-import { unprotect } from "../../text/UntrustedText.ts"
-import type { Snapshot } from "../Snapshot.ts"
 
 /**
  * The items of the work: the agent's todo list, written whole by some agents, item by item by others (with its number, which the agent needs to change it),
@@ -20,28 +18,6 @@ export interface TodoHistory {
 
 /** Returns a history without items. */
 export const noTodos = (): TodoHistory => ({ list: undefined, items: new Map(), issues: new Map() })
-
-/** Matches an item in a snapshot: `[status] text`. */
-const todoLine = /^- \[([^\]\n]+)\] (.+)$/
-
-/** Takes over the items of an earlier snapshot. */
-export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snapshot): void => {
-  const todos: Array<Todo> = []
-  for (const item of snapshot.task_state) {
-    const [, status = "", text] = todoLine.exec(item.text) ?? []
-    if (text === undefined) continue
-    const todo = { status: unprotect(status), text: unprotect(text) }
-    const issue = /^issue (\S+): /.exec(todo.text)?.[1]
-    if (issue === undefined) todos.push(todo)
-    else history.issues.set(issue, todo)
-  }
-  if (todos.length === 0) return
-  history.list = { entry, todos }
-  for (const todo of todos) {
-    const id = /^#(\w+) /.exec(todo.text)?.[1]
-    if (id !== undefined) history.items.set(id, todo)
-  }
-}
 
 /** Records a todo list, or the change of one item. */
 export const recordTodos = (

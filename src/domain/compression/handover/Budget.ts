@@ -39,73 +39,50 @@ export interface ExtractOptions {
 
 /**
  * Shares of the budget. They grow or shrink together, so that sections and index fill the budget; a section that has less to
- * say leaves its share to the others.
+ * say leaves its share to the others. A second number is the least share of what comes before all else, in few words: every message of
+ * the user at least by its ends (or else the latest ones), all items, all changed files, the last results of commands, the agent's last
+ * words, and the files that were read or named. Those shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
  */
 const shares = {
-  messages: 0.22,
-  pinned: 0.2,
-  constraints: 0.05,
-  now: 0.07,
-  before: 0.03,
-  failures: 0.05,
-  todos: 0.06,
-  commits: 0.04,
-  commands: 0.13,
-  changed: 0.14,
-  edits: 0.06,
-  read: 0.07,
-  named: 0.04,
-  lessons: 0.04,
-  decisions: 0.05,
-  settled: 0.05,
-  reports: 0.04,
-  task: 0.05,
-  summary: 0.06,
-  carried: 0.04
-}
-/** A section or a part of one. */
-export type Share = keyof typeof shares
+  messages: [0.22, 0.6],
+  latestMessages: [0.22, 0.41],
+  besideMessages: [0.1],
+  pinned: [0.2],
+  constraints: [0.05],
+  now: [0.07, 0.07],
+  before: [0.03],
+  failures: [0.05],
+  todos: [0.06, 0.1],
+  commits: [0.04, 0.06],
+  commands: [0.13, 0.14],
+  changed: [0.14, 0.1],
+  edits: [0.08],
+  read: [0.07, 0.06],
+  named: [0.04, 0.04],
+  decisions: [0.05],
+  settled: [0.05, 0.03],
+  reports: [0.04],
+  task: [0.05],
+  summary: [0.06],
+  carried: [0.04]
+} satisfies Record<string, readonly [grows: number, least?: number]>
 
-/** Returns the tokens of a share. */
-const shareOf = (budget: number, name: Share): number => Math.floor(budget * shares[name])
-
-/**
- * Shares within which a section tells what comes before all else, in few words: every message of the user at least by its ends
- * (or else the latest ones), all items, all changed files, the last results of commands, the agent's last words, and the files
- * that were read or named. They shrink only below `fullScale`, where nothing else is left to shrink, the messages last.
- */
-export const leastShares = {
-  messages: 0.6,
-  latestMessages: 0.4,
-  todos: 0.1,
-  changed: 0.1,
-  commits: 0.06,
-  settled: 0.05,
-  commands: 0.14,
-  now: 0.07,
-  read: 0.06,
-  named: 0.04
-}
+/** The least share of all messages. */
+export const messagesShare = shares.messages[1]
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
-/** The shares of a budget at one scale, in tokens. */
-export interface Shares {
-  (name: Share): number
-  /** Returns the tokens of a share, and at least those of its least share. `need`: the tokens that are enough. */
-  readonly least: (name: keyof typeof leastShares, need?: number) => number
-}
+/** Returns the tokens of a section or of a part of one, at a scale. `need`: the tokens that are enough of its least share. */
+export type Shares = (name: keyof typeof shares, need?: number) => number
 
 /** Returns the shares of a budget at a scale. */
-export const sharesAt = (budget: number, scale: number): Shares => {
-  const share = (name: Share): number => shareOf(budget * scale, name)
-  const least: Shares["least"] = (name, need = budget) =>
-    Math.max(
-      share(name === "latestMessages" ? "messages" : name),
-      Math.min(need, budget * leastShares[name]) * Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
-    )
-  return Object.assign(share, { least })
-}
+export const sharesAt =
+  (budget: number, scale: number): Shares =>
+  (name, need = budget) => {
+    const [grows, least = 0]: ReadonlyArray<number> = shares[name]
+    const shrunk = Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
+    return Math.floor(Math.max(budget * scale * (grows ?? 0), Math.min(need, budget * least) * shrunk))
+  }
 
 /** Writes a section, or a part of one, as far as the shares allow. What does not depend on them is made once, for all scales. */
 export type Writer = (share: Shares) => Array<SnapshotItem>
@@ -197,13 +174,15 @@ export const focused = <A extends { readonly text: string }>(
 /** Returns a text on one line, its middle left out when it is longer. */
 export const byEnds = (text: string, length: number): string => endsOf(unformatted(text), length)
 
-/** Returns a text on one line. */
-export const unformatted = (text: string): string =>
-  // Emphasis and headings of Markdown say nothing on one line.
+/** Returns a text without emphasis, headings of Markdown and blank lines, its lines without their indents. */
+export const linesOf = (text: string): string =>
   text
     .replace(/\*\*|^#+ /gm, "")
-    .replace(/\s+/g, " ")
+    .replace(/\s*\n\s*/g, "\n")
     .trim()
+
+/** Returns a text on one line. */
+export const unformatted = (text: string): string => linesOf(text).replace(/\s+/g, " ")
 
 /** Returns a line, its middle left out when it is longer. */
 export const endsOf = (line: string, length: number): string => {
@@ -211,15 +190,16 @@ export const endsOf = (line: string, length: number): string => {
   return `${firstUnits(line, Math.floor(length * 0.65)).trimEnd()} … ${lastUnits(line, Math.floor(length * 0.33)).trimStart()}`
 }
 
-/** Puts files of one top folder next to each other, those of the first file's folder first. */
-export const byFolder = <A>(all: ReadonlyArray<A>, pathOf: (one: A) => string): Array<A> => {
-  const folders = new Map<string, Array<A>>()
-  for (const one of all) {
-    const [folder = ""] = pathOf(one).split("/", 1)
-    folders.set(folder, [...(folders.get(folder) ?? []), one])
-  }
-  return [...folders.values()].flat()
+/** Puts texts of one key next to each other, in the order of the first of each. */
+export const sideBySide = (all: ReadonlyArray<string>, keyOf: (one: string) => string): ReadonlyArray<string> => {
+  const groups = new Map<string, Array<string>>()
+  for (const one of all) groups.set(keyOf(one), [...(groups.get(keyOf(one)) ?? []), one])
+  return [...groups.values()].flat()
 }
+
+const topOf = (path: string): string => path.split("/", 1)[0] ?? ""
+/** Returns the folder of a path, with its slash; empty for a name without one. */
+const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1)
 
 /** A line of a listing, and its tokens. */
 export interface ListedLine {
@@ -240,7 +220,7 @@ export const listing = (
   let left = budget - estimateText(heading) - 2
   const folders = new Set<string>()
   const fitting = lines.flatMap(({ text, tokens }) => {
-    const folder = text.slice(0, text.lastIndexOf("/") + 1)
+    const folder = folderOf(text)
     // Below a folder that stands there already, a file takes its own name and the indent.
     const size = folders.has(folder) ? Math.max(3, tokens - estimateText(folder) + 1) : tokens
     if (size > left) return []
@@ -248,6 +228,5 @@ export const listing = (
     folders.add(folder)
     return [text]
   })
-  const sorted = byFolder(fitting, (text) => text)
-  return sorted.length === 0 ? [] : [statement(key, heading, sorted)]
+  return fitting.length === 0 ? [] : [statement(key, heading, sideBySide(sideBySide(fitting, folderOf), topOf))]
 }

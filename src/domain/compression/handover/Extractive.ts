@@ -11,19 +11,20 @@ import {
   type SnapshotItem,
   snapshotTokens
 } from "../Snapshot.ts"
-import { writtenOut } from "../SnapshotShorthand.ts"
+import { shortForm, writtenOut } from "../SnapshotShorthand.ts"
 import {
   cost,
   type ExtractOptions,
   focusWords,
-  leastShares,
+  messagesShare,
+  newestFirst,
   type Material,
   shortener,
   touchesFocus,
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import { type IndexedName, indexItems, minFileNames, namesIn, parentOf, rankedNames, namedPaths } from "./NameIndex.ts"
+import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -61,7 +62,6 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
     failures: latest(evidence.failures),
     constraints: evidence.constraints.slice(-maxItems * 5),
     commits: evidence.commits.slice(-maxItems),
-    lessons: evidence.lessons.slice(-maxItems),
     decisions: evidence.decisions.slice(-maxItems),
     reports: evidence.reports.slice(-maxItems),
     settled: evidence.settled.slice(-maxItems)
@@ -105,7 +105,7 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     focus,
     names,
     messages,
-    messagesNeed: minTokensForAll(messages, options.budget * leastShares.messages),
+    messagesNeed: minTokensForAll(messages, options.budget * messagesShare),
     named: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -147,9 +147,7 @@ export function* composeSnapshot(
     for (const name of namesIn(kept)) inTail.add(name)
     yield
   }
-  const candidates = material.names
-    .slice(0, options.budget * 4)
-    .map((name) => ({ name, file: evidence.anchors.get(name)?.file }))
+  const candidates = material.names.slice(0, options.budget * 4)
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
   // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first.snapshot)
@@ -222,28 +220,18 @@ const dropOrder: ReadonlyArray<SectionName> = [
 /** Drops items from the ends of sections, in `dropOrder`, until the snapshot fits its budget. */
 export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
   const fitted: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
-  let total = snapshotTokens(snapshot)
-  if (total <= budget) return snapshot
-  const sizes = new Map(dropOrder.map((name) => [name, snapshot[name].map(cost)]))
-  for (const name of dropOrder) {
-    const costs = sizes.get(name) ?? []
-    let kept = costs.length
-    for (; total > budget && kept > 0; kept -= 1) total -= costs[kept - 1] ?? 0
-    fitted[name] = snapshot[name].slice(0, kept)
-  }
-  // What an item takes is an estimate; rendered together they may take slightly more.
-  let size = snapshotTokens(fitted)
+  let size = snapshotTokens(snapshot)
   for (const name of dropOrder) {
     while (size > budget && fitted[name].length > 0) {
-      fitted[name] = fitted[name].slice(0, -1)
+      // What items take is an estimate; together they take about as much.
+      let excess = size - budget
+      const dropped = newestFirst(fitted[name]).findIndex((item) => (excess -= cost(item)) <= 0) + 1
+      fitted[name] = dropped === 0 ? [] : fitted[name].slice(0, -dropped)
       size = snapshotTokens(fitted)
     }
   }
   return fitted
 }
-
-/** The search for more names stops after this many that did not fit. */
-const maxMisfits = 100
 
 /** A snapshot, and how many names its index has. */
 interface IndexedSnapshot {
@@ -251,70 +239,40 @@ interface IndexedSnapshot {
   readonly indexed: number
 }
 
-/** An index that is being written. */
-class IndexDraft {
-  readonly names: Array<IndexedName> = []
-  readonly shown: Set<string>
-  /** Tokens that are left. */
-  left: number
-  /** Characters that are left. */
-  room: number
-  /** How many names each file has. */
-  private readonly files = new Map<string, number>()
-  /** Folders that a path of a file's group stands in: another one adds its last segment. */
-  private readonly parents = new Set<string>()
-
-  constructor(text: string, shown: ReadonlySet<string>, budget: number) {
-    this.shown = new Set(shown)
-    this.left = Math.min(budget - estimateText(text) - 32, budget * indexShare)
-    // Of the characters, the index has at most 40 %: two thirds of what stands before it.
-    this.room = text.length * (2 / 3) - 60
-  }
-
-  /** Adds a name where it fits. Tells whether it had the tokens. */
-  add({ file, name }: IndexedName): boolean {
-    const parent = parentOf(name)
-    const folder = `${file} ${parent}`
-    const own = this.parents.has(folder) ? name.slice(parent.length) : name
-    const count = file === undefined ? 0 : (this.files.get(file) ?? 0) + 1
-    // The name with which a file gets a line of its own brings the file's name.
-    const heading = count === minFileNames ? (file ?? "") : ""
-    // Names in a row share their rounding.
-    const tokens = estimateText(own) - 0.4 + (heading === "" ? 0 : estimateText(heading) + 2)
-    const chars = own.length + 1 + (heading === "" ? 0 : heading.length + 6)
-    if (tokens > this.left) return false
-    if (chars > this.room) return true
-    this.room -= chars
-    this.left -= tokens
-    this.names.push({ name, file })
-    for (const other of namesIn(name)) this.shown.add(other)
-    if (file !== undefined) this.files.set(file, count)
-    if (parent !== "") this.parents.add(folder)
-    return true
-  }
-}
-
-/** Adds the index: the best names that fit its share of the budget, without those that stay in the window (`inTail`). */
+/** Adds the index: as many of the best names as fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
-  candidates: ReadonlyArray<IndexedName>,
+  candidates: ReadonlyArray<string>,
   budget: number,
   inTail: ReadonlySet<string>
 ): SlicedWork<IndexedSnapshot> {
   const text = renderSnapshot(snapshot)
   yield
-  const whole = writtenOut(text)
-  const index = new IndexDraft(text, namesIn(whole), budget)
-  let misses = 0
-  for (const { file, name } of candidates) {
-    if (index.left < 3 || index.room < 8 || misses > maxMisfits) break
-    if (index.shown.has(name) || inTail.has(name)) continue
-    // A file needs no line for its own name.
-    const group = file === undefined || file === name ? undefined : shortest(file, whole)
-    if (!index.add({ name, file: group })) misses += 1
+  const shown = new Set(namesIn(writtenOut(text)))
+  const names: Array<string> = []
+  for (const name of candidates) {
+    // A name takes a token at least.
+    if (names.length > budget * indexShare) break
+    if (shown.has(name) || inTail.has(name)) continue
+    for (const other of namesIn(name)) shown.add(other)
+    names.push(name)
     yield
   }
-  return shrunkIndex(snapshot, index.names, budget)
+  // Of the characters, the index has at most 40 %: two thirds of what stands before it.
+  const limit = { tokens: budget * indexShare, chars: (text.length * 2) / 3 }
+  let [indexed, above] = [0, names.length + 1]
+  let best = snapshot
+  while (above - indexed > 1) {
+    const count = Math.floor((indexed + above) / 2)
+    const index = indexItems(names.slice(0, count))
+    const full = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...index] }
+    const written = shortForm(index.map((item) => item.text))
+    const isWithin = written.length <= limit.chars && estimateText(written) <= limit.tokens
+    yield
+    if (!isWithin || snapshotTokens(full) > budget) above = count
+    else [indexed, best] = [count, full]
+  }
+  return { snapshot: best, indexed }
 }
 
 /** Number of anchors, highest weight first, that an audit checks. */
@@ -336,19 +294,4 @@ const audited = (
     else if (inTail.has(name)) tail += 1
   }
   return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
-}
-
-/** A file that the text names is known by its last segment. */
-const shortest = (file: string, text: string): string => {
-  const name = file.slice(file.lastIndexOf("/") + 1)
-  return text.includes(file) && name.length > 4 ? name : file
-}
-
-/** Returns the snapshot with as many of the names as its budget allows. */
-const shrunkIndex = (snapshot: Snapshot, names: ReadonlyArray<IndexedName>, budget: number): IndexedSnapshot => {
-  for (let count = names.length; count > 0; count = Math.floor(count * 0.97) - 1) {
-    const full = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...indexItems(names.slice(0, count))] }
-    if (snapshotTokens(full) <= budget) return { snapshot: full, indexed: count }
-  }
-  return { snapshot, indexed: 0 }
 }

@@ -7,15 +7,9 @@ import type { Evidence } from "../evidence/Evidence.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { isSectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
+import { sideBySide } from "./Budget.ts"
 
-/** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
-
-/** A name of the index. */
-export interface IndexedName {
-  readonly name: string
-  /** The file in which it was seen last. */
-  readonly file: string | undefined
-}
+/** The index of a snapshot: names that the agent is likely to need again. */
 
 /** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
@@ -24,7 +18,7 @@ const tagLike = /^\/[A-Za-z][\w-]*$/
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
 
-/** What only an output showed, in no file, is seldom used later: the fields of an answer, a time of day. */
+/** What only an output showed is seldom used later: the fields of an answer, a time of day. */
 const shownWeight = 0.5
 
 /** Matches the mark that replaces a secret. It is no name. */
@@ -32,6 +26,13 @@ const redacted = /REDACTED/
 
 /** Variables whose names are the same in every program. */
 const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
+
+/** Files that a program made or fetched, those of temporary folders, and placeholders: nobody goes on from them. */
+const transient =
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var|path\/to)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
+
+/** Whether nobody goes on from a file. */
+export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
@@ -66,7 +67,7 @@ export function* rankedNames(
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
   // A name ends at a blank: of a folder with one, names have the rest alone.
   const rest = cwd === undefined || !/\s/.test(cwd) ? undefined : /\S*$/.exec(cwd)?.[0]
-  for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
+  for (const [whole, { aimed, kind, used, weight }] of evidence.anchors) {
     yield
     const name =
       kind === "symbol"
@@ -84,7 +85,7 @@ export function* rankedNames(
       kind,
       weight: weight + (known?.weight ?? 0),
       aimed: aimed + (known?.aimed ?? 0),
-      isShownOnly: !used && file === undefined && (known?.isShownOnly ?? true)
+      isShownOnly: !used && (known?.isShownOnly ?? true)
     })
   }
   const scores: Array<readonly [name: string, score: number]> = []
@@ -109,41 +110,29 @@ export function* rankedNames(
 
 const indexKey = "names"
 const heading = namesHeading.slice(2)
-const elsewhere = "elsewhere"
-/** A file with fewer names has no line of its own. */
-export const minFileNames = 3
 
 /** Whether an item of an earlier snapshot is its index. */
 export const isIndex = ({ text }: SnapshotItem): boolean =>
-  text.startsWith(namesHeading) || /^- names (?:used|shown by tools)/.test(text)
+  text.startsWith(namesHeading) || /^- names (?:used|shown by tools)|^- names, by the file/.test(text)
 
 /** Returns the folder of a path, with its slash; empty for any other name. */
-export const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
+const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
 
-/** Puts paths of one folder next to each other. */
-const byParent = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const groups = new Map<string, Array<string>>()
-  for (const name of names) {
-    const parent = parentOf(name) || name
-    groups.set(parent, [...(groups.get(parent) ?? []), name])
-  }
-  return [...groups.values()].flat()
-}
-
-/** Returns the item of the index; none for no names. */
-export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<SnapshotItem> => {
+/** Returns the item of the index: the paths, and all other names; none for no names. */
+export const indexItems = (names: ReadonlyArray<string>): ReadonlyArray<SnapshotItem> => {
   if (names.length === 0) return []
-  const groups = new Map<string, Array<string>>()
-  for (const { file = elsewhere, name } of names) {
-    const group = groups.get(file)
-    if (group === undefined) groups.set(file, [name])
-    else group.push(name)
-  }
-  const lineOf = (file: string, group: ReadonlyArray<string>) => `${file}: ${byParent(group).join(" ")}`
-  const isOwn = (file: string): boolean => file !== elsewhere && (groups.get(file)?.length ?? 0) >= minFileNames
-  const lines = [...groups].flatMap(([file, group]) => (isOwn(file) ? [lineOf(file, group)] : []))
-  const rest = names.flatMap(({ file = elsewhere, name }) => (isOwn(file) ? [] : [name]))
-  return [statement(indexKey, heading, rest.length === 0 ? lines : [...lines, lineOf(elsewhere, rest)])]
+  const paths = sideBySide(
+    names.filter((name) => parentOf(name) !== ""),
+    parentOf
+  )
+  const others = names.filter((name) => parentOf(name) === "")
+  return [
+    statement(
+      indexKey,
+      heading,
+      [paths, others].map((line) => line.join(" "))
+    )
+  ]
 }
 
 /** Returns the names of a text, and what they show besides: a path its folders and its file, a field its own name. */
@@ -163,13 +152,6 @@ export const namesIn = (text: string): ReadonlySet<string> => {
 
 /** Names among which paths are looked for. */
 const maxPathNames = 4_000
-
-/** Files that a program made or fetched, those of temporary folders, and placeholders: nobody goes on from them. */
-const transient =
-  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var|path\/to)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
-
-/** Whether nobody goes on from a file. */
-export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
 const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/

@@ -7,18 +7,19 @@ import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { LastCall } from "../evidence/Evidence.ts"
 import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
-import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
+import { labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
   byEnds,
   cost,
   endsOf,
   focused,
-  leastShares,
+  messagesShare,
   newestFirst,
   ofEntry,
   type Material,
   type Shares,
   sharesAt,
+  linesOf,
   unformatted,
   within,
   type Writer
@@ -27,7 +28,7 @@ import { carriedTo } from "./CarriedStatements.ts"
 import { commandItems, commandLine, exitText, ranLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
-import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
+import { showMessages, type ShownMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
@@ -37,36 +38,26 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
   const [summary] = evidence.summaries
   const show = showMessages(messages, first)
-  const shown = new Set(messages.map(({ entry }): string => entry))
   const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
     statement(
       `attachment ${entry} ${at}`,
       `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
     )
   )
-  // What the log still has is shown from the log.
-  const attached = new Set(attachments.map(({ text }) => text))
-  const older = carriedTo(
-    evidence,
-    "overall_goal"
-  )([]).filter(({ text }) => !attached.has(text) && !userWordsIn(text).some(({ entry }) => shown.has(entry)))
+  const carried = carriedTo(evidence, "overall_goal")([])
   return (share) => {
-    const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
-    const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
+    const isRoomForAll = messagesNeed <= options.budget * messagesShare
+    const { clipped, items } = show(share(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
     if (first === undefined && summary !== undefined) {
       items.unshift(
         statement(
           "goal",
-          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("messages") * 2)))}`
+          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("besideMessages") * 4)))}`
         )
       )
     }
-    const unlabelled = older.map((item) => {
-      const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
-      return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
-    })
-    const media = within(attachments, share("messages") / 4)
-    return { items: [...within(unlabelled, share("messages") / 2), ...items, ...media], clipped }
+    const media = within(attachments, share("besideMessages") / 2)
+    return { items: [...within(carried, share("besideMessages")), ...items, ...media], clipped }
   }
 }
 
@@ -173,7 +164,7 @@ const nowItems = (material: Material): Writer => {
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {
-    const budget = share.least("now")
+    const budget = share("now")
     // A token has about 3.5 characters of prose.
     const length = Math.max(80, Math.floor(budget * 1.6))
     const lastText = last === undefined ? "" : endsOf(last.line, length)
@@ -213,7 +204,7 @@ const taskItems = (material: Material): Writer => {
   )
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
-    const task = [...now(share), ...within(todos, share.least("todos")), ...within(failures, share("failures"))]
+    const task = [...now(share), ...within(todos, share("todos")), ...within(failures, share("failures"))]
     task.push(...within(carried(task), share("carried")))
     return task
   }
@@ -231,7 +222,7 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const actions = [...within(items, share.least("commits")), ...list(share.least("commands"))]
+    const actions = [...within(items, share("commits")), ...list(share("commands"))]
     actions.push(...within(carried(actions), share("carried")))
     return actions
   }
@@ -240,23 +231,13 @@ const actionItems = ({ evidence, short }: Material): Writer => {
 /** Characters of what another agent reported. */
 const maxReportChars = 300
 
-/** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
+/** Writes the text of the task, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
   const summaries = evidence.summaries.map((summary) => ({
     ...summary,
-    line: unformatted(short(summaryBody(summary.text)))
+    text: linesOf(short(summaryBody(summary.text)))
   }))
-  // Of a command that failed several times in one way, the last time tells.
-  const distinct = new Map(
-    evidence.lessons.map((lesson) => [`${commandLine(lesson.command)} ${lesson.error}`, lesson] as const)
-  )
-  const lessons = newestFirst(distinct.values()).map(({ command, entry, error, files }) =>
-    statement(
-      `lesson ${entry}`,
-      `${shortLine(commandLine(short(command)), 100)} failed (${entry}): ${shortLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
-    )
-  )
   // The last words are listed as what the agent is at.
   const last = evidence.lastWords.at(-1)?.entry
   const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
@@ -282,18 +263,18 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       const shown = taskChars < 80 ? "" : `: ${endsOf(line, taskChars)}`
       return statement(`task ${source}`, `task text, ${short(source)} (${ofEntry(entry, handle)})${shown}`)
     })
-    const summaryTexts = summaries.map(({ entry, handle, line }) =>
+    const summaryTexts = summaries.map(({ entry, handle, text }) =>
       statement(
         `summary ${entry}`,
-        `an earlier summary (${ofEntry(entry, handle)}): ${endsOf(line, Math.floor(share("summary") * 3))}`
+        `an earlier summary (${ofEntry(entry, handle)}):`,
+        endsOf(text, Math.floor(share("summary") * 3)).split("\n")
       )
     )
     const knowledge = [
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
-      ...within(settled, share.least("settled")),
+      ...within(settled, share("settled")),
       ...within(reports, share("reports")),
-      ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]
     knowledge.push(...within(carried(knowledge), share("carried") * 2))

@@ -13,37 +13,14 @@ export interface ShownMessages {
 }
 
 /** Stands above the latest message. */
-export const latestLabel = "latest request"
+const latestLabel = "latest request"
 
+/** Characters of each end of a long message: with so many it can be read, with so few it can be told from others. */
+const endChars = { brief: 44, short: 26 }
+/** Messages of this size are whole, as long as there is room for all. The first and the latest have as much of a longer one. */
+const wholeTokens = 84
 /** The first and the latest message may be this many times as long as the others. */
 const endWeight = 4
-
-/** How little of a message is shown where there is no room for more. */
-interface Clipping {
-  /** Messages of this size are not clipped. */
-  readonly whole: number
-  /** What a clipped message takes. */
-  readonly tokens: number
-  /** Characters of each end. */
-  readonly endChars: number
-  /** Whether the note has the handle. Its beginning finds a message, too. */
-  readonly hasHandle: boolean
-}
-
-/** That of the first and the latest message, which stand alone with their labels. */
-const clippedEnd: Clipping = { whole: 84, tokens: 84, endChars: 44, hasHandle: true }
-/** Enough for all messages: the short ones are whole. */
-const briefly: Clipping = { whole: 84, tokens: 46, endChars: 44, hasHandle: false }
-/** The first of these at which all messages fit is taken; at the last, old messages are left out. */
-const clippings: readonly [Clipping, ...ReadonlyArray<Clipping>] = [
-  clippedEnd,
-  briefly,
-  { whole: 46, tokens: 46, endChars: 44, hasHandle: false },
-  { whole: 26, tokens: 26, endChars: 26, hasHandle: false }
-]
-const shortestClipping = clippings.at(-1) ?? briefly
-/** Ends of code have more tokens than ends of prose: they may take this much of their room, if all messages fit then. */
-const denseText = 1.3
 /** Tokens of what stands around the ends of a clipped message. */
 const clipTokens = 20
 /** Tokens of the headings, and of the note on messages that are left out. */
@@ -51,74 +28,68 @@ const noteTokens = 40
 /** A cut moves to the next blank, if it is not farther. */
 const maxWordChars = 12
 
+/** A way to show a message, and what it takes. */
+interface Form {
+  readonly item: SnapshotItem
+  readonly tokens: number
+}
+
+/** A message, whole and by its ends; of a short one all three are the same. */
+interface Message {
+  readonly span: Span
+  /** Whether it is the first or the latest message. */
+  readonly isEnd: boolean
+  readonly whole: Form
+  readonly brief: Form
+  readonly short: Form
+}
+
 const keyOf = ({ entry, part, start }: Span): string => `${entry}:${part}:${start}`
 
-/** What is shown of the time of a message: the day and the time, the time, or nothing. */
-type Dating = "day" | "time" | "none"
-
-const datedWords = (span: Span, dating: Dating) => ({
-  ...span,
-  at: dating === "none" ? undefined : span.at,
-  isSameDay: dating === "time"
+/** One that stands alone has its own tags. */
+const formOf = (item: SnapshotItem, isEnd: boolean): Form => ({
+  item,
+  tokens: isEnd ? estimateText(item.text) + 1 : cost(item)
 })
 
-/** Shows a message whole. */
-type ShowWhole = (span: Span, dating: Dating) => SnapshotItem
-
-/** Returns a function that shows messages whole and makes each item once. */
-const wholeItems = (): ShowWhole => {
-  const items: Readonly<Record<Dating, Map<Span, SnapshotItem>>> = { day: new Map(), time: new Map(), none: new Map() }
-  return (span, dating) => {
-    const made = items[dating]
-    const item = made.get(span) ?? userWordsItem(keyOf(span), datedWords(span, dating))
-    made.set(span, item)
-    return item
-  }
+/** Shows the beginning and the end of a message, in so many characters, or the whole where that takes no more. */
+const clipped = ({ isEnd, span, whole }: Pick<Message, "span" | "isEnd" | "whole">, chars: number): Form => {
+  const ending = Math.max(Math.min(endChars.brief, Math.floor(chars / 2)), Math.floor(chars * 0.3))
+  const tail = endOf(span.text, ending)
+  const head = beginningOf(span.text, chars - ending)
+  const left = span.text.length - head.length - tail.length
+  if (left <= 0) return whole
+  // The beginning of a short one finds it, too.
+  const handle = isEnd || chars > 4 * endChars.brief ? span.handle : undefined
+  const form = formOf(clippedWordsItem(keyOf(span), { ...span, text: head }, { chars: left, handle }, tail), isEnd)
+  return form.tokens < whole.tokens ? form : whole
 }
 
-/** Returns the tokens of a message: one that stands alone has its own tags. */
-const sizeOf = (item: SnapshotItem, isEnd: boolean): number => (isEnd ? estimateText(item.text) + 1 : cost(item))
-
-interface ItemOptions {
-  readonly whole: SnapshotItem
-  readonly dating: Dating
-  readonly limit: number
-  readonly isEnd: boolean
-  readonly clipping: Clipping
-  /** How much more than `limit` the shortest ends may take, as a factor. */
-  readonly excess: number
-}
-
-/**
- * Shows a message whole when it fits `limit`, else clipped. The shortest ends may take `limit` times `excess` tokens; a message
- * that does not even fit then is shown as short as possible.
- */
-const itemOf = (
-  span: Span,
-  { clipping: { endChars, hasHandle }, dating, excess, isEnd, limit, whole }: ItemOptions
-): { readonly item: SnapshotItem; readonly isClipped: boolean } => {
-  const key = keyOf(span)
-  const size = sizeOf(whole, isEnd)
-  if (size <= limit) return { item: whole, isClipped: false }
+/** Shows as much of a message as fits so many tokens, and at least as much as a form of it does. */
+const clippedTo = (message: Omit<Message, "brief" | "short">, tokens: number, least?: Form): Form => {
+  if (message.whole.tokens <= tokens) return message.whole
   // A token has about 4 characters of prose.
-  for (let chars = Math.max(2 * endChars, Math.floor((limit - clipTokens) * 4)); ; chars = Math.floor(chars * 0.85)) {
-    const ending = Math.max(Math.min(endChars, Math.floor(chars / 2)), Math.floor(chars * 0.3))
-    const tail = chars < endChars ? "" : endOf(span.text, ending)
-    const head = beginningOf(span.text, chars - (tail === "" ? 0 : ending))
-    const left = span.text.length - head.length - tail.length
-    const item = clippedWordsItem(
-      key,
-      { ...datedWords(span, dating), text: head },
-      { chars: left, handle: hasHandle ? span.handle : undefined },
-      tail
-    )
-    const isLeast = chars <= 2 * endChars
-    if (left > 0 && sizeOf(item, isEnd) <= limit * (isLeast ? excess : 1)) return { item, isClipped: true }
-    // A clipped message that takes as much as the whole one says less.
-    if (chars < 16)
-      return left > 0 && sizeOf(item, isEnd) < size ? { item, isClipped: true } : { item: whole, isClipped: false }
+  for (let chars = Math.floor((tokens - clipTokens) * 4); ; chars = Math.floor(chars * 0.85)) {
+    if (chars <= 2 * endChars.brief) return least ?? clipped(message, 2 * endChars.short)
+    const form = clipped(message, chars)
+    if (form.tokens <= tokens) return form
   }
 }
+
+const messageOf = (span: Span, isEnd: boolean): Message => {
+  const message = { span, isEnd, whole: formOf(userWordsItem(keyOf(span), span), isEnd) }
+  const brief =
+    isEnd || message.whole.tokens <= wholeTokens
+      ? clippedTo(message, wholeTokens)
+      : clipped(message, 2 * endChars.brief)
+  return { ...message, brief, short: isEnd ? brief : clipped(message, 2 * endChars.short) }
+}
+
+const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, each) => total + each, 0)
+
+/** Returns the tokens of messages in a form. */
+const needOf = (messages: ReadonlyArray<Message>, form: "whole" | "brief" | "short"): number =>
+  sum(messages.map((message) => message[form].tokens))
 
 /** Returns the beginning of a text, up to a blank where there is one near. */
 const beginningOf = (text: string, chars: number): string => {
@@ -137,201 +108,112 @@ const endOf = (text: string, chars: number): string => {
   return (blank >= 0 ? cut.slice(blank) : lastUnits(text, length)).trimStart()
 }
 
-const dayOf = (span: Span | undefined): number | undefined =>
-  span?.at === undefined ? undefined : Math.floor(span.at / 86_400_000)
-
-/** A message on the day of the one before shows its time alone. */
-const datingAfter = (span: Span, before: Span | undefined): Dating => (dayOf(span) === dayOf(before) ? "time" : "day")
-
-/** A message that is shown, and the tokens that it takes when it is whole. */
-interface ShownMessage {
-  readonly span: Span
-  readonly tokens: number
-  /** Whether it is the first or the latest message. */
-  readonly isEnd: boolean
-}
-
-/** Returns the least tokens of a message. */
-const leastOf = (tokens: number, isEnd: boolean, clipping: Clipping): number => {
-  const { tokens: least, whole } = isEnd ? clippedEnd : clipping
-  return tokens <= whole ? tokens : least
-}
-
-/** The messages, and what each takes whole and undated. */
-interface SizedMessages {
-  readonly messages: ReadonlyArray<Span>
-  readonly sizes: ReadonlyArray<number>
-  /** The index of the original message. */
-  readonly original: number
-}
-
-/** Returns the tokens of all messages, each as small as it may be. */
-const needOf = ({ original, sizes }: SizedMessages, clipping: Clipping): number =>
-  sizes.reduce(
-    (sum, tokens, index) => sum + leastOf(tokens, index === original || index === sizes.length - 1, clipping),
-    0
-  )
-
-/** Returns the original message and as many of the latest as fit when each is as small as it may be, oldest first. */
-const shownAmong = (
-  { messages, original, sizes }: SizedMessages,
-  clipping: Clipping,
-  room: number
-): ReadonlyArray<ShownMessage> => {
-  const shown: Array<ShownMessage> = []
-  const last = messages.length - 1
-  // The original and the last are shown whatever the budget is.
-  let left = room - leastOf(sizes[original] ?? 0, true, clipping)
-  for (let index = last; index >= 0; index -= 1) {
-    const span = messages[index]
-    const tokens = sizes[index] ?? 0
-    const isEnd = index === original || index === last
-    if (span === undefined) break
-    if (index !== original) left -= leastOf(tokens, isEnd, clipping)
-    if (left >= 0 || isEnd) shown.push({ span, tokens, isEnd })
-  }
-  return shown.reverse()
-}
-
-/** A message that wants room: what it takes whole and at the least, and how much it counts. */
-interface Claim {
-  readonly tokens: number
-  readonly least: number
-  readonly weight: number
-}
-
 /**
- * Returns the tokens of each message: first the least of all, then as many whole messages as possible, the short ones first,
+ * Returns how each message is shown: first the least of all, then as many whole messages as possible, the short ones first,
  * because the ends of a message say less than twice as much as the whole of one half as long. The rest goes to the others.
  */
-const limitsOf = (claims: ReadonlyArray<Claim>, room: number): ReadonlyArray<number> => {
-  const limits = claims.map(({ least }) => least)
-  let left = room - limits.reduce((sum, least) => sum + least, 0)
-  const open = claims
-    .map((claim, index) => ({ ...claim, index, more: claim.tokens - claim.least }))
-    .filter(({ more }) => more > 0)
-    .sort((a, b) => a.tokens / a.weight - b.tokens / b.weight || a.index - b.index)
-  let weights = open.reduce((sum, { weight }) => sum + weight, 0)
-  for (const { index, least, more, weight } of open) {
-    const share = Math.max(0, Math.min(more, more <= left ? more : (left * weight) / weights))
-    limits[index] = least + Math.floor(share)
-    left -= Math.floor(share)
+const formsOf = (
+  messages: ReadonlyArray<Message>,
+  least: "brief" | "short",
+  room: number
+): ReadonlyMap<Message, Form> => {
+  const forms = new Map<Message, Form>()
+  const open = messages
+    .map((message) => ({ message, weight: message.isEnd ? endWeight : 1 }))
+    .sort((a, b) => a.message.whole.tokens / a.weight - b.message.whole.tokens / b.weight)
+  let left = Math.max(0, room - needOf(messages, least))
+  let weights = sum(open.map(({ weight }) => weight))
+  for (const { message, weight } of open) {
+    const own = message[least]
+    const more = message.whole.tokens - own.tokens
+    const form = clippedTo(message, own.tokens + (more <= left ? more : Math.floor((left * weight) / weights)), own)
+    forms.set(message, form)
+    left -= form.tokens - own.tokens
     weights -= weight
   }
-  return limits
+  return forms
 }
-
-const sizedMessages = (messages: ReadonlyArray<Span>, original: number, whole: ShowWhole): SizedMessages => ({
-  messages,
-  original,
-  sizes: messages.map((span, index) => sizeOf(whole(span, "none"), index === original || index === messages.length - 1))
-})
 
 /**
  * Returns the tokens in which all messages can be shown with readable ends, at most `maxTokens`. Infinity when they do not fit
  * `maxTokens` even with the shortest ends, so that old messages have to be left out.
  */
 export const minTokensForAll = (messages: ReadonlyArray<Span>, maxTokens: number): number => {
-  const sized = sizedMessages(messages, 0, wholeItems())
-  const needs = clippings.map((clipping) => needOf(sized, clipping) + noteTokens)
-  return Math.min(...needs) <= maxTokens
-    ? Math.min(maxTokens, needOf(sized, briefly) + noteTokens)
+  const sized = messages.map((span, at) =>
+    messageOf({ ...span, at: undefined }, at === 0 || at === messages.length - 1)
+  )
+  return needOf(sized, "short") + noteTokens <= maxTokens
+    ? Math.min(maxTokens, needOf(sized, "brief") + noteTokens)
     : Number.POSITIVE_INFINITY
-}
-
-/** The messages to show, each with the tokens that it may take. */
-interface MessageLayout {
-  readonly shown: ReadonlyArray<ShownMessage & { readonly dating: Dating; readonly item: SnapshotItem }>
-  readonly limits: ReadonlyArray<number>
-  readonly clipping: Clipping
-  readonly leftOut: ReadonlyArray<Span>
-  readonly isFirst: (span: Span) => boolean
 }
 
 /** Characters of a question above its answer. */
 const maxQuestionChars = 80
 
 /** The heading of an answer to a question; undefined for a request. */
-const answerLabel = ({ entry, question }: Span, hasRoom: boolean): string | undefined => {
+const answerLabel = ({ entry, question }: Span): string | undefined => {
   if (question === undefined) return undefined
   // What follows a question explains it.
   const asked = /^[^?]*\?/.exec(question)?.[0] ?? question
   // A heading has no other characters; a question may be a program's words.
   const words = firstUnits(asked.replace(/[^\p{L}\p{N}_',.?-]+/gu, " ").trim(), maxQuestionChars).trim()
-  return words === "" || !hasRoom ? `answer to a question (${entry})` : `answer to the question ${words} (${entry})`
+  return words === "" ? `answer to a question (${entry})` : `answer to the question ${words} (${entry})`
 }
 
-/** Writes messages. `excess`: how much more than its limit a clipped one may take, as a factor. */
-const write = ({ clipping, isFirst, leftOut, limits, shown }: MessageLayout, excess: number): ShownMessages => {
-  const clipped = new Set<Span>(leftOut)
-  const items: Array<SnapshotItem> = []
-  const latest = shown.findLastIndex(({ span }) => span.question === undefined)
-  for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
-    if (index === 1 && leftOut.length > 0) {
-      const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
-      items.push(
-        statement(
-          "messages left out",
-          `${leftOut.length} messages of the user (${names}) are not shown here; recall finds them`
-        )
-      )
-    }
-    const { isClipped, item } = itemOf(span, {
-      whole,
-      dating,
-      limit: limits[index] ?? 0,
-      isEnd,
-      clipping: isEnd ? clippedEnd : clipping,
-      excess
-    })
-    if (isClipped) clipped.add(span)
-    const label = isFirst(span) ? "original request" : index === latest ? latestLabel : answerLabel(span, excess > 1)
-    items.push(label === undefined ? item : labelled(label, item))
-  }
-  return { items, clipped }
+/** Returns the messages with the times at which they were written; one on the day of the one before has its time alone. */
+const dated = (messages: ReadonlyArray<Span>): ReadonlyArray<Span> => {
+  const dayOf = ({ at }: Span) => (at === undefined ? undefined : Math.floor(at / 86_400_000))
+  return messages.map((span, at) => {
+    const before = messages[at - 1]
+    return { ...span, isSameDay: before !== undefined && dayOf(before) === dayOf(span) }
+  })
 }
 
 /**
- * Returns a function that shows messages, oldest first, within a budget in tokens. `first`: the message with which the
+ * Returns a function that shows messages, oldest first, within a budget in tokens. `original`: the message with which the
  * conversation began.
  */
 export const showMessages = (
-  messages: ReadonlyArray<Span>,
-  first?: Span | undefined
+  spans: ReadonlyArray<Span>,
+  original?: Span | undefined
 ): ((budget: number) => ShownMessages) => {
-  const isFirst = ({ entry, part }: Span): boolean => entry === first?.entry && part === first.part
-  const original = Math.max(0, messages.findIndex(isFirst))
-  const whole = wholeItems()
-  const sized = sizedMessages(messages, original, whole)
-  const isEndAt = (index: number): boolean => index === original || index === messages.length - 1
-  const need = messages.reduce(
-    (sum, span, index) => sum + sizeOf(whole(span, datingAfter(span, messages[index - 1])), isEndAt(index)),
-    0
-  )
+  const isOriginal = ({ entry, part }: Span): boolean => entry === original?.entry && part === original.part
+  const begin = Math.max(0, spans.findIndex(isOriginal))
+  const latest = spans.findLastIndex(({ question }) => question === undefined)
+  const sized = (all: ReadonlyArray<Span>) =>
+    all.map((span, at) => messageOf(span, at === begin || at === spans.length - 1))
+  const withTimes = sized(dated(spans))
+  // Where not all fit whole, times make room for words.
+  const withoutTimes = sized(spans.map((span) => ({ ...span, at: undefined })))
   return (budget) => {
     const room = budget - noteTokens
-    // Where not all fit whole, dates make room for words.
-    const isDated = need <= room
-    const clipping = clippings.find((each) => needOf(sized, each) <= room) ?? shortestClipping
-    const datingOf = (span: Span, isEnd: boolean, before: Span | undefined): Dating =>
-      isDated || isEnd ? datingAfter(span, before) : "none"
-    const among = shownAmong(sized, clipping, room)
-    const shown = among.map(({ isEnd, span }, index) => {
-      const dating = datingOf(span, isEnd, among[index - 1]?.span)
-      const item = whole(span, dating)
-      return { span, isEnd, dating, item, tokens: sizeOf(item, isEnd) }
-    })
-    const limits = limitsOf(
-      shown.map(({ isEnd, tokens }) => ({
-        tokens,
-        least: leastOf(tokens, isEnd, clipping),
-        weight: isEnd ? endWeight : 1
-      })),
+    const messages = needOf(withTimes, "whole") <= room ? withTimes : withoutTimes
+    const least = needOf(messages, "brief") <= room ? "brief" : "short"
+    // As many of the latest as fit when each is as small as it may be.
+    let left = room - sum(messages.map((message) => (message.isEnd ? message.short.tokens : 0)))
+    const from = messages.findLastIndex((message) => !message.isEnd && (left -= message[least].tokens) < 0)
+    const forms = formsOf(
+      messages.filter(({ isEnd }, at) => isEnd || at > from),
+      least,
       room
     )
-    const known = new Set(shown.map(({ span }) => span))
-    const layout = { shown, limits, clipping, leftOut: messages.filter((span) => !known.has(span)), isFirst }
-    const all = write(layout, denseText)
-    return all.items.reduce((sum, item) => sum + cost(item), 0) <= budget ? all : write(layout, 1)
+    const hidden = spans.filter((_, at) => at <= from && messages[at]?.isEnd === false)
+    const clipped = new Set(hidden)
+    const items: Array<SnapshotItem> = []
+    for (const [at, message] of messages.entries()) {
+      const [span, form] = [spans[at], forms.get(message)]
+      if (span === undefined || form === undefined) continue
+      if (items.length === 1 && hidden.length > 0) items.push(leftOutNote(hidden))
+      if (form !== message.whole) clipped.add(span)
+      const label = isOriginal(span) ? "original request" : at === latest ? latestLabel : answerLabel(span)
+      items.push(label === undefined ? form.item : labelled(label, form.item))
+    }
+    return { items, clipped }
   }
 }
+
+const leftOutNote = (hidden: ReadonlyArray<Span>): SnapshotItem =>
+  statement(
+    "messages left out",
+    `${hidden.length} messages of the user (${hidden[0]?.entry} to ${hidden.at(-1)?.entry}) are not shown here; recall finds them`
+  )

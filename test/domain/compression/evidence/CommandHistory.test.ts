@@ -190,21 +190,13 @@ describe("commands", () => {
     )
   })
 
-  it("end the failures of their own program alone, and what changed in between is a lesson", () => {
-    const edit = (path: string): MadeCall => edited(path, "a", "b")
-    const { failures, lessons } = evidenceOf(
+  it("end the failures of their own program alone", () => {
+    const { failures } = evidenceOf(
       failed("terraform plan", "no provider"),
       failed("docker build .", "no image"),
-      edit("a.tf"),
-      edit("b.tf"),
-      ran("terraform plan -out x"),
-      edit("c.tf")
+      ran("terraform plan -out x")
     )
     assert.deepStrictEqual([...failures.keys()], ["docker build ."])
-    assert.deepStrictEqual(
-      lessons.map(({ command, error, files }) => [command, error, files]),
-      [["terraform plan", "error: no provider", ["a.tf", "b.tf"]]]
-    )
   })
 
   it("that run dry end no failure of the real thing, which ends theirs, and pass no check", () => {
@@ -229,9 +221,9 @@ describe("commands", () => {
     ["npm test", "npm -v"],
     ["terraform plan", "terraform init"],
     ["helm upgrade web .", "helm list"]
-  ])("a failure of %s is not ended by %s, and teaches nothing", (command, question) => {
-    const { checks, failures, lessons } = evidenceOf(failed(command, "no"), wrote("a.py", "x"), ran(question))
-    assert.deepStrictEqual([[...failures.keys()], lessons], [[command], []])
+  ])("a failure of %s is not ended by %s", (command, question) => {
+    const { checks, failures } = evidenceOf(failed(command, "no"), ran(question))
+    assert.deepStrictEqual([...failures.keys()], [command])
     assert.notStrictEqual(checks.get("tests")?.ok, true)
   })
 
@@ -241,7 +233,7 @@ describe("commands", () => {
     assert.isFalse(isLook(command))
   })
 
-  it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
+  it("that pass a check end failures of calls that run no program, but no refusal", () => {
     const refused: MadeCall = [
       "Edit",
       { file_path: "b.ts", old_string: "a", new_string: "b" },
@@ -250,14 +242,13 @@ describe("commands", () => {
           "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nask me first"
       }
     ]
-    const { failures, lessons } = evidenceOf(
+    const { failures } = evidenceOf(
       failed("sed -i s/a/b/ a.ts", "a.ts: no such file"),
       refused,
       wrote("c.ts", "x"),
       ran("npm test", "3 passed")
     )
     assert.deepStrictEqual([...failures.keys()], ["Edit b.ts"])
-    assert.deepStrictEqual(lessons, [])
   })
 })
 
@@ -374,13 +365,13 @@ it("of two edits of a file in one message, the second ends the failure of the fi
   assert.deepStrictEqual([...failures.keys()], [])
 })
 
-it("of many edits the last sixty stay, and of a file how often it was read and changed", () => {
+it("of many edits the last sixty stay, and of a file how often it was changed", () => {
   const edits = Array.from({ length: 70 }, (_, n): MadeCall => edited("a.ts", "x", `edit ${n}`))
   const read: MadeCall = saw("a.ts", "x")
   const { edits: kept, files } = evidenceOf(read, ...edits, read, saw("b.ts", "x"))
   assert.deepStrictEqual([kept.length, kept[0]?.text, kept.at(-1)?.text], [60, "edit 10", "edit 69"])
-  assert.deepInclude(files.get("a.ts"), { state: "modified", reads: 2, changes: 70 })
-  assert.deepInclude(files.get("b.ts"), { state: "read", reads: 1, changes: 0 })
+  assert.deepInclude(files.get("a.ts"), { state: "modified", changes: 70 })
+  assert.deepInclude(files.get("b.ts"), { state: "read", changes: 0 })
   assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
 })
 
@@ -406,11 +397,7 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
     ["git restore .", "modified", "read"],
     ["git checkout b.ts lib", "modified", "read"],
     ["git reset --hard HEAD", "modified", "read"],
-    ["git stash", "modified", "read"],
-    ["cd lib && git stash", "modified", "read"],
-    ["cd /tmp/b && git stash && git reset --hard", "modified", "modified"],
-    ["git stash && cd /tmp/b && git stash pop", "modified", "read"],
-    ["git stash && npm test; git stash pop", "modified", "modified"],
+    ["cd /tmp/b && git reset --hard", "modified", "modified"],
     ["git checkout lib.x", "modified", "modified"],
     ["git checkout fix/b.ts", "modified", "modified"],
     ["restore b.ts", "modified", "modified"]
@@ -424,7 +411,7 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
   })
 
   it("a file that was deleted before the commit stays deleted", () => {
-    const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git stash"))
+    const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git checkout ."))
     assert.deepStrictEqual([files.get("b.ts")?.state, files.get("a.ts")?.state], ["deleted", "read"])
   })
 
@@ -432,17 +419,6 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
     const entries = entriesOf(calls(edit("/w/lib/a.ts"), ran("cd /w && git checkout -- .")))
     const { files } = runSync(gatherEvidence(entries, { cwd: "/w" }))
     assert.strictEqual(files.get("lib/a.ts")?.state, "read")
-  })
-
-  it("after a compression, nothing that may have been committed", () => {
-    const snapshot = (commits: string) =>
-      `<state_snapshot>\n<recent_actions>\n${commits}- commands, latest first:\n    ls\n</recent_actions>\n<artifact_trail>\n- a.ts: modified (1 change; e2)\n</artifact_trail>\n</state_snapshot>`
-    const stateAfter = (commits: string) => {
-      const [summary, ...rest] = entriesOf([user({ text: snapshot(commits) }), ...calls(ran("git checkout ."))])
-      if (summary === undefined) throw new Error("no entry")
-      return runSync(gatherEvidence([{ ...summary, author: "summary" }, ...rest])).files.get("a.ts")?.state
-    }
-    assert.deepStrictEqual([stateAfter(""), stateAfter("- commit 1a2b3c4: x (e4)\n")], ["read", "modified"])
   })
 
   it("of a folder, the files in it", () => {

@@ -1,7 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { followIssues, noTodos, resumeTodos } from "../../../../src/domain/compression/evidence/TodoHistory.ts"
-import { emptySnapshot, statement } from "../../../../src/domain/compression/Snapshot.ts"
-import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { followIssues } from "../../../../src/domain/compression/evidence/TodoHistory.ts"
 
 const filed = (...runs: ReadonlyArray<readonly [command: string, output: string]>): ReadonlyArray<string> => {
   const issues = new Map()
@@ -43,15 +41,4 @@ describe("issues that the agent filed", () => {
     ["told by another program", [["cat notes.md", "Created issue: app-k3x7"]], []],
     ["without an answer", [['bd create "Look"', ""]], []]
   ] as const)("%s", (_, runs, expected) => assert.deepStrictEqual(filed(...runs), [...expected]))
-  it("are taken over from an earlier snapshot, beside the todo list", () => {
-    const history = noTodos()
-    const item = statement("i", "[open] issue app-k3x7: Look <into> maps")
-    const snapshot = { ...emptySnapshot, task_state: [item, statement("t", "[pending] Another item")] }
-    resumeTodos(history, entryId(1), snapshot)
-    assert.deepStrictEqual(
-      [...history.issues],
-      [["app-k3x7", { status: "open", text: "issue app-k3x7: Look <into> maps" }]]
-    )
-    assert.deepStrictEqual(history.list?.todos, [{ status: "pending", text: "Another item" }])
-  })
 })

@@ -64,11 +64,11 @@ it.each([
 describe("shares", () => {
   it("grow with the scale, and the least ones stay down to the full scale", () => {
     const [small, full, large] = [0.075, 0.15, 1].map((scale) => sharesAt(10_000, scale))
-    assert.deepStrictEqual([small?.("todos"), full?.("todos"), large?.("todos")], [45, 90, 600])
-    assert.deepStrictEqual([small?.least("todos"), full?.least("todos"), large?.least("todos")], [500, 1_000, 1_000])
+    assert.deepStrictEqual([small?.("edits"), full?.("edits"), large?.("edits")], [60, 120, 800])
+    assert.deepStrictEqual([small?.("todos"), full?.("todos"), large?.("todos")], [500, 1_000, 1_000])
     // The user's messages shrink last.
-    assert.deepStrictEqual([small?.least("messages"), full?.least("messages")], [6_000, 6_000])
-    assert.deepStrictEqual([full?.least("todos", 300), large?.least("todos", 300)], [300, 600])
-    assert.strictEqual(large?.least("latestMessages"), 4_000)
+    assert.deepStrictEqual([small?.("messages"), full?.("messages")], [6_000, 6_000])
+    assert.deepStrictEqual([full?.("todos", 300), large?.("todos", 300)], [300, 600])
+    assert.strictEqual(large?.("latestMessages"), 4_100)
   })
 })

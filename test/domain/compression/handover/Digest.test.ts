@@ -104,7 +104,7 @@ describe("digest", () => {
 
   it.effect("leaves out thoughts, and takes from an earlier snapshot what only it says", function* () {
     const snapshot =
-      '<state_snapshot><overall_goal>\n- intent: a faster parser\n<user_words entry="e1">Make it fast</user_words>\n</overall_goal><key_knowledge>\n- decision (cache): in memory\n- names, by the file where they stand:\n    a.ts: parseHeader\n</key_knowledge></state_snapshot>'
+      '<state_snapshot><overall_goal>\n- intent: a faster parser\n<user_words entry="e1">Make it fast</user_words>\n</overall_goal><key_knowledge>\n- decision (cache): in memory\n- names:\n    parseHeader\n</key_knowledge></state_snapshot>'
     const drafts: ReadonlyArray<Draft> = [
       { content: user(text(snapshot)), author: "summary" },
       { content: model(text("Understood.")), author: "summary" },

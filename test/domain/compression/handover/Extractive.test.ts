@@ -440,7 +440,7 @@ describe("what was read", () => {
       at === 0 ? { ...entry, author: "summary" } : entry
     )
     const { text: whole } = Work.runSync(extractSnapshot(entries, { budget: 4_000, kept: [] }))
-    assert.include(whole, "1. Primary Request and Intent: Port the selector.")
+    assert.include(whole, "    1. Primary Request and Intent:\n    Port the selector.\n    4. Pending: none\n")
     for (const left of ["This session is being continued", "They asked", "Please continue"]) {
       assert.notInclude(whole, left)
     }
@@ -542,7 +542,7 @@ describe("hostile text in every place", () => {
 
 describe("the index", () => {
   const { snapshot } = extract(session(60), { cwd: "/work/app" })
-  const names = indexedNames(snapshot).map(({ name }) => name)
+  const names = indexedNames(snapshot)
   const withoutIndex = renderSnapshot({
     ...snapshot,
     key_knowledge: snapshot.key_knowledge.filter((item) => !isIndex(item))
@@ -577,7 +577,7 @@ describe("the index", () => {
     const kept = names.slice(0, 5)
     const again = indexedNames(extract(session(60), { cwd: "/work/app", kept: [kept.join(" ")] }).snapshot)
     assert.deepStrictEqual(
-      again.filter(({ name }) => kept.includes(name)),
+      again.filter((name) => kept.includes(name)),
       []
     )
   })
@@ -592,7 +592,7 @@ describe("the index", () => {
         kept: []
       })
     )
-    const carried = indexedNames(next.snapshot).map(({ name }) => name)
+    const carried = indexedNames(next.snapshot)
     assert.include(carried, "makeTable_1")
     for (const name of ["351", "352", "/span", "toString"]) assert.notInclude(carried, name)
   })
@@ -615,13 +615,13 @@ describe("paths", () => {
 
   it.each(["/work/app", "/work/app/"])("below the working directory %s are relative to it", (cwd) => {
     const whole = made(cwd)
-    assert.include(whole, "- src/a.ts: modified (")
+    assert.include(whole, "changed:\n    src/a.ts\n")
     assert.match(whole, /\n {4}src\/b\.ts h_[a-z2-7]+\n/)
     assert.include(whole, "/work/application/c.ts")
     assert.strictEqual(whole.replace(`working directory: ${cwd}`, "").split("/work/app/").length, 1)
   })
   it("are whole without a working directory, and under the root", () => {
-    for (const cwd of [undefined, "/", ""]) assert.include(made(cwd), "- /work/app/src/a.ts: modified (")
+    for (const cwd of [undefined, "/", ""]) assert.include(made(cwd), "    /work/app/src/a.ts\n")
   })
 })
 
@@ -688,7 +688,7 @@ it("files of a temporary folder come after the others, and of each file what was
     edited(file_path, "a", `const limit = ${at + 1}00 * factor`)
   )
   const whole = textAfter("Rename it.", ...edits, ["Edit", edits[1]?.[1], { output: "ok" }])
-  assert.isBelow(whole.indexOf("src/a.ts: modified"), whole.indexOf("/tmp/fix.py: modified"))
+  assert.isBelow(whole.indexOf("    src/a.ts\n"), whole.indexOf("    /tmp/fix.py\n"))
   assert.include(whole, "limit = 300")
   assert.notInclude(whole, "limit = 100")
 })
@@ -727,7 +727,7 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   const inOpencode =
     "The user rejected permission to use this specific tool call with the following feedback: ask me first"
   const edit = { old_string: "a", new_string: "b" }
-  const made = extract([
+  const log = entriesOf([
     user(text("Change it.")),
     ...calls(
       [
@@ -743,13 +743,12 @@ it("an edit that the user refused is told as that, also from the next snapshot o
     model(call("Edit", { file_path: "c.ts", ...edit }, "c")),
     user(response("Edit", { error: "No changes to make: old_string and new_string are exactly the same." }, "c"))
   ])
+  const made = Work.runSync(extractSnapshot(log, { budget: 4_000, kept: [] }))
   assert.include(made.text, "- last action (e12): Edit c.ts\n")
   const [summary, ...rest] = entriesOf([user(text(made.text)), user(text("Go on."))])
+  const now = [...(summary === undefined ? [] : [{ ...summary, author: "summary" as const }]), ...rest]
   const next = Work.runSync(
-    extractSnapshot([...(summary === undefined ? [] : [{ ...summary, author: "summary" as const }]), ...rest], {
-      budget: 4_000,
-      kept: []
-    })
+    composeSnapshot(Work.runSync(gatherEvidence(now, { earlier: log })), { budget: 4_000, kept: [] })
   )
   for (const whole of [made.text, next.text]) {
     assert.match(whole, /\n- refused by the user: Edit a\.ts \(e2[^\n]*\):\n {4}use the interface\n/)

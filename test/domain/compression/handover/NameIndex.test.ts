@@ -4,8 +4,6 @@ import { indexItems, rankedNames, namedPaths } from "../../../../src/domain/comp
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
-import { extractSnapshot } from "../../../support/extractSnapshot.ts"
-import { indexedNames } from "../../../support/indexedNames.ts"
 
 const ranked = (...contents: ReadonlyArray<Content>) =>
   Work.runSync(rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false))
@@ -98,8 +96,7 @@ describe("files that were named", () => {
     ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
     ["a shorter path of it", "system.py", []],
     ["the same in a diff", "b/acc/system.py", []],
-    ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]],
-    ["a placeholder", "/path/to/system.ts", []]
+    ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]]
   ])("%s", (_, shown, seen) => {
     const evidence = Work.runSync(
       gatherEvidence(
@@ -113,40 +110,8 @@ describe("files that were named", () => {
   })
 })
 
-describe("the index", () => {
-  it("names a file once, as a name or above its names", () => {
-    const { snapshot } = Work.runSync(
-      extractSnapshot(
-        entriesOf([
-          user(text("Look at the themes.")),
-          ...ran("show", { file_path: "themes/nord.json" }, "dimGray brightBlue"),
-          ...ran("list", { pattern: "themes" }, "themes/nord.json themes/mono.json")
-        ]),
-        { budget: 2_000, kept: [] }
-      )
-    )
-    for (const { file, name } of indexedNames(snapshot)) assert.notStrictEqual(file, name)
-  })
-
-  it("has a line for each file of three names, with the paths of a folder side by side, and names of no file last", () => {
-    assert.deepStrictEqual(indexItems([]), [])
-    const [item, ...others] = indexItems([
-      { file: undefined, name: "lib/a.ts" },
-      { file: "one.ts", name: "parseInput" },
-      { file: undefined, name: "x:y/z" },
-      { file: "two.ts", name: "readInput" },
-      { file: undefined, name: "src/b.ts" },
-      { file: "one.ts", name: "Parser" },
-      { file: "one.ts", name: "parseAll" },
-      { file: undefined, name: "lib/c.ts" }
-    ])
-    assert.deepStrictEqual(others, [])
-    assert.deepStrictEqual(
-      item?.text
-        .split("\n")
-        .slice(1)
-        .map((line) => line.trim()),
-      ["one.ts: parseInput Parser parseAll", "elsewhere: lib/a.ts lib/c.ts x:y/z readInput src/b.ts"]
-    )
-  })
+it("the index has the paths, those of a folder side by side, then the other names", () => {
+  assert.deepStrictEqual(indexItems([]), [])
+  const [item] = indexItems(["lib/a.ts", "parseInput", "x:y/z", "src/b.ts", "Parser", "lib/c.ts"])
+  assert.strictEqual(item?.text, "- names:\n    lib/a.ts lib/c.ts src/b.ts\n    parseInput x:y/z Parser")
 })

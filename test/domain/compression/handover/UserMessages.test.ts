@@ -150,7 +150,7 @@ describe("the user's messages within a budget", () => {
       return Math.min(...items.map(({ text }) => userWordsIn(text).reduce((sum, each) => sum + each.text.length, 0)))
     }
     // In the end one item is the note, which has no words.
-    assert.deepStrictEqual([618, 617, 418, 417].map(shortest), [107, 64, 59, 0])
+    assert.deepStrictEqual([700, 480, 360].map(shortest), [190, 59, 0])
   })
 
   it("a long message shows its beginning, its end, and where the rest is", () => {

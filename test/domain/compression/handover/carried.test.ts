@@ -40,10 +40,10 @@ const stretch = (round: number): ReadonlyArray<Content> => [
   model(text(`Part ${round} is built. Next I will look at part ${round + 1}, which needs its own table.`))
 ]
 
-/** Compresses again and again. `withLog`: the messages of the user come from the log, as in a chat. */
+/** Compresses again and again, with the log at hand, as in a chat. */
 const compressed = (
   rounds: number,
-  { budget, first = [], withLog }: { budget: number; first?: ReadonlyArray<Content>; withLog: boolean }
+  { budget, first = [] }: { budget: number; first?: ReadonlyArray<Content> }
 ): { text: string; snapshot: Snapshot } => {
   const log: Array<Entry> = []
   let earlier: Entry | undefined
@@ -52,21 +52,22 @@ const compressed = (
     const fresh = [...(round === 1 ? first : []), ...stretch(round)].map((content, at) =>
       entryOf(round * 1_000 + at, content)
     )
+    const dropped = [...log]
     log.push(...fresh)
     const evidence = Work.runSync(
-      gatherEvidence(earlier === undefined ? fresh : [earlier, ...fresh], { cwd, userWords: witnessOf(log) })
+      gatherEvidence(earlier === undefined ? fresh : [earlier, ...fresh], {
+        cwd,
+        userWords: witnessOf(log),
+        earlier: dropped
+      })
     )
     made = Work.runSync(
       composeSnapshot(evidence, {
         budget,
         kept: [],
         cwd,
-        ...(withLog
-          ? {
-              messages: log.flatMap((each) => requestSpans(each)),
-              pins: { original: log.flatMap((each) => requestSpans(each))[0] }
-            }
-          : {})
+        messages: log.flatMap((each) => requestSpans(each)),
+        pins: { original: log.flatMap((each) => requestSpans(each))[0] }
       })
     )
     earlier = entryOf(round * 1_000 + 999, user(text(made.text)), { author: "summary" })
@@ -79,14 +80,10 @@ const lines = (snapshot: Snapshot, name: SectionName): ReadonlyArray<string> => 
 const rounds = [1, 2, 3, 5, 10, 20]
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
 
-describe.each([
-  ["with the log", true],
-  ["with nothing but the last snapshot", false]
-] as const)("%s", (_, withLog) => {
+describe("again and again", () => {
   describe.each(rounds)("after %i compressions", (count) => {
     const { snapshot, text } = compressed(count, {
       budget: 16_000,
-      withLog,
       first: [
         ...turn(
           "TodoWrite",
@@ -112,7 +109,7 @@ describe.each([
     })
     it("every changed file, commit and open failure is there once", () => {
       for (const n of numbers(count)) {
-        assert.strictEqual(whole.split(`- src/part${n}.ts: `).length, 2, `part${n}`)
+        assert.strictEqual(whole.split(`\n    src/part${n}.ts\n`).length, 2, `part${n}`)
         assert.strictEqual(whole.split(`: Build part${n} (`).length, 2, `commit ${n}`)
         assert.strictEqual(whole.split(`- unresolved failure of tool${n} check (`).length, 2, `failure ${n}`)
       }
@@ -143,7 +140,7 @@ describe.each([
   })
 
   it.each([600, 1_500, 4_000])("twenty compressions within %i tokens keep the first and the latest wish", (budget) => {
-    const { snapshot, text: whole } = compressed(20, { budget, withLog })
+    const { snapshot, text: whole } = compressed(20, { budget })
     assert.isAtMost(estimateText(whole), budget)
     const words = snapshot.overall_goal.flatMap((item) => userWordsIn(item.text)).map((each) => each.text)
     assert.include(words[0], "Round 1")
@@ -180,10 +177,13 @@ it.each([
   const once = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(first)), { budget: 2_000, kept: [] }))
   const later = end(one)
   const { todos } = Work.runSync(
-    gatherEvidence([
-      entryOf(50, user(text(once.text)), { author: "summary" }),
-      ...later.map((content, at) => entryOf(51 + at, content))
-    ])
+    gatherEvidence(
+      [
+        entryOf(50, user(text(once.text)), { author: "summary" }),
+        ...later.map((content, at) => entryOf(51 + at, content))
+      ],
+      { earlier: first }
+    )
   )
   assert.deepStrictEqual(todos?.todos, [
     { text: `#${one} Write it`, status: "completed" },
@@ -220,7 +220,7 @@ it("a check that has run again is no longer told as older than a change", () => 
 
 it("a constraint that was shown whole is stated when its message no longer fits", () => {
   const first = [user(text(`Begin with the parser. Never push to main. ${"It reads dates. ".repeat(200)}`))]
-  const { text: whole } = compressed(20, { budget: 2_500, first, withLog: true })
+  const { text: whole } = compressed(20, { budget: 2_500, first })
   assert.include(whole, "Never push to main.")
 })
 
