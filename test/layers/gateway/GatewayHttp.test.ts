@@ -328,7 +328,9 @@ it.live.each(ways)(
     const line = "A line that fills the window of the model. ".repeat(12)
     // A request near the threshold leads to the question, which goes out behind its answer.
     const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
-    yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
+    // The longer it takes, the more time has the question: on a busy machine, the next request would always come before it.
+    const pause = Effect.suspend(() => Effect.sleep((client.history.length / 20) ** 2))
+    yield* Effect.repeat(Effect.andThen(ask, pause), {
       until: () => provider.requests.some(isQuestion)
     })
     const question = provider.requests.find(isQuestion)
