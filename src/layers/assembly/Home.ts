@@ -10,6 +10,8 @@ import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 import * as FileCalibrations from "../tokens/FileCalibrations.ts"
 import { nodeServices } from "./LiveNode.ts"
 
+/** Everything that a program keeps, in one folder. */
+
 // An empty path would be the root of the file system.
 const isFolder = (folder: unknown) => Predicate.isString(folder) && folder.trim() !== ""
 
