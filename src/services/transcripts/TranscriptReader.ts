@@ -58,9 +58,10 @@ const parse = (text: string, format: SourceFormat): Result.Result<unknown, JsonP
 /** The events of what a reader gave. */
 const finish = Effect.fnUntraced(function* (
   path: string,
-  read: Transcript | Problem
+  read: Transcript | Problem,
+  kind: TranscriptError["kind"]
 ): Effect.fn.Return<ReadRecords, TranscriptError, TokenCounter | TempStore> {
-  if (isProblem(read)) return yield* problemError(path, read.line, read)
+  if (isProblem(read)) return yield* problemError(path, read.line, read, kind)
   const { events, session } = yield* importWithSession(read).pipe(
     Effect.mapError((error) => transcriptError(path, 0, `the tokens could not be counted (${error.message})`))
   )
@@ -77,7 +78,7 @@ export const transcriptLines = (path: string, reader: LineReader): RecordLines =
   line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
   end: Effect.flatMap(
     Effect.suspend(() => run(reader.end())),
-    (read) => finish(path, read)
+    (read) => finish(path, read, "BrokenLine")
   )
 })
 
@@ -188,7 +189,7 @@ export const documentReader = (
       if (found !== undefined && found !== format) {
         return yield* transcriptError(path, 0, `a document of the format ${found}; expected the format ${format}`)
       }
-      return { ...(yield* finish(path, yield* run(read(value.success, text)))), format, torn: undefined }
+      return { ...(yield* finish(path, yield* run(read(value.success, text)), "Unusable")), format, torn: undefined }
     })
   }
 }

@@ -421,6 +421,8 @@ layer(services)((it) => {
       ["gzip", Uint8Array.from([0x1f, 0x8b, 8, 0, 0]), "unpack it first: gunzip -k FILE"],
       ["Zstandard", Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0]), "unpack it first: unzstd FILE"],
       ["a ZIP archive", Uint8Array.from([0x50, 0x4b, 3, 4, 0]), "unpack it first: unzip FILE"],
+      ["a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n", "git lfs pull"],
+      ["a session with zeros", '{"type":"user","parentUuid":null}\n\0\0', "holds zero bytes, as a crash leaves them"],
       ["prose", "# Title\n", "unknown format; expected"],
       ["other JSON", '{"name":"x"}', "unknown format; expected"]
     ])("%s", ([, content, says]) =>
