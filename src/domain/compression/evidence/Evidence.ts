@@ -34,6 +34,7 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
+import { hasWindowsPaths } from "../WindowsPaths.ts"
 import {
   type Answer,
   type CommandHistory,
@@ -147,13 +148,14 @@ class Gathering {
   readonly files: FileHistory
   readonly commands = emptyCommands()
   readonly todos = noTodos()
-  readonly weights: NameWeights = { names: new Map(), now: 0 }
+  readonly weights: NameWeights
   lastCall: LastCall | undefined
   /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
+    this.weights = { names: new Map(), now: 0, isOnWindows: hasWindowsPaths(cwd ?? "") }
   }
 }
 

@@ -41,6 +41,8 @@ interface Weighing {
 /** The names so far. `now` counts parts. */
 export interface NameWeights {
   readonly names: Map<string, Weighing>
+  /** Whether the conversation is about a folder on Windows. */
+  readonly isOnWindows: boolean
   now: number
 }
 
@@ -54,30 +56,42 @@ export interface Use {
 }
 
 /** Counts the names that somebody used. */
-export const countUse = ({ names, now }: NameWeights, text: string, { amount, file, isAim = false }: Use): void =>
-  eachAnchor(text, (name, kind) => {
-    const known = names.get(name)
-    const aimed = isAim ? 1 : 0
-    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, aimed, shown: 0, shownAt: now, file })
-    else {
-      known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
-      known.usedAt = now
-      known.aimed += aimed
-      known.file = file ?? known.file
-    }
-  })
+export const countUse = (
+  { isOnWindows, names, now }: NameWeights,
+  text: string,
+  { amount, file, isAim = false }: Use
+): void =>
+  eachAnchor(
+    text,
+    (name, kind) => {
+      const known = names.get(name)
+      const aimed = isAim ? 1 : 0
+      if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, aimed, shown: 0, shownAt: now, file })
+      else {
+        known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
+        known.usedAt = now
+        known.aimed += aimed
+        known.file = file ?? known.file
+      }
+    },
+    isOnWindows
+  )
 
 /** Counts the names that a tool showed. `file`: the file that was read. */
-export const countShown = ({ names, now }: NameWeights, text: string, file?: string): void =>
-  eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
-    const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now, file })
-    else {
-      known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
-      known.shownAt = now
-      known.file = file ?? known.file
-    }
-  })
+export const countShown = ({ isOnWindows, names, now }: NameWeights, text: string, file?: string): void =>
+  eachAnchor(
+    text.slice(0, maxScannedChars),
+    (name, kind) => {
+      const known = names.get(name)
+      if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now, file })
+      else {
+        known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
+        known.shownAt = now
+        known.file = file ?? known.file
+      }
+    },
+    isOnWindows
+  )
 
 /** Returns the names with their weights at the end. */
 export function* weightsOf({ names, now }: NameWeights): SlicedWork<ReadonlyMap<string, Anchor>> {

@@ -770,6 +770,16 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   }
 })
 
+it("names of a conversation on Windows are whole, and sizes are none", () => {
+  const { text: whole } = extract(
+    [user(text("Edit src\\table.ts.")), model(text("I wrote 62KB into docs\\notes.md and ran build_all."))],
+    { cwd: "C:\\w" }
+  )
+  assert.match(whole, /elsewhere:.* src\/table\.ts/)
+  assert.match(whole, /elsewhere:.* docs\/notes\.md/)
+  assert.notMatch(whole, /elsewhere:.*(?: able\.ts| otes\.md| 62KB)/)
+})
+
 /** A working directory whose path is as long as a line may be. */
 const deepFolder = `/work/${"folder/".repeat(14)}app`
 
