@@ -64,9 +64,9 @@ const readerOf = (
   }
   switch (format) {
     case "contents":
-      return documentReader(path, format, readContents)
+      return documentReader(path, format, lenient, readContents)
     case "gemini":
-      return isGeminiDocument(head) ? documentReader(path, format, readGeminiDocument) : lines(geminiReader())
+      return isGeminiDocument(head) ? documentReader(path, format, lenient, readGeminiDocument) : lines(geminiReader())
     case "claude":
       return lines(claudeReader(lenient))
     case "codex":
@@ -74,7 +74,9 @@ const readerOf = (
     case "pi":
       return lines(piReader(lenient))
     case "opencode":
-      return isOpencodeRows(head) ? lines(opencodeReader()) : documentReader(path, format, readOpencodeDocument)
+      return isOpencodeRows(head)
+        ? lines(opencodeReader())
+        : documentReader(path, format, lenient, readOpencodeDocument)
     case "palimpsest":
       return linesReader(path, format, sessionLogLines(path, lenient, shortens), lenient)
   }

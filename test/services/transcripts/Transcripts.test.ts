@@ -394,6 +394,14 @@ layer(services)((it) => {
   })
 
   describe("contents", () => {
+    it.effect("a document without its end is an error that lenient reading mends", function* () {
+      const text = '[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"te'
+      assert.strictEqual((yield* failure(text)).kind, "BrokenLine")
+      const loaded = yield* loadText(text, { lenient: true })
+      assert.deepStrictEqual(loaded.skipped, { "incomplete end": 1 })
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
+    })
+
     it.effect("a document over several lines round-trips exactly", function* () {
       const part = '{"functionCall":{"name":"f","args":{"2":12345678901234567890,"1":1.0}}}'
       const text = `\uFEFF{\n "contents": [\n  {"role":"user","parts":[{"text":"go"}]},\n  {"role":"model","parts":[${part}]}\n ]\n}\n`
