@@ -68,7 +68,8 @@ export const usableBlocks = (result: unknown): unknown => {
   const { content } = result
   if (Predicate.isString(content)) return { ...result, content: [{ type: "text", text: content }] }
   // Go writes null for an empty list.
-  if (Predicate.isNullish(content)) return { ...result, content: [] }
+  const isEmpty = content === null || (content === undefined && Predicate.isObject(result["structuredContent"]))
+  if (isEmpty) return { ...result, content: [] }
   if (!Array.isArray(content)) return result
   const blocks = content.map((block: unknown) => {
     const forms = [block, withoutNulls(block), withBase64(withoutNulls(block))]
