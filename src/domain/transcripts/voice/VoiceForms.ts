@@ -72,6 +72,8 @@ const claude: VoiceForms = {
         mcp-polling-update github-webhook-activity remote-review remote-review-progress command-contents slack-ping slack-tag-message
         fetched-web-content`)
     },
+    // Our reader marks the texts that Claude Code records in blocks of their own.
+    { speaker: "program", names: ["attached-document"] },
     { speaker: "program", names: ["command-name", "command-message", "bash-input"], isCommand: true },
     // Commands that only set or show something in the program. Those of a project have other names.
     {
