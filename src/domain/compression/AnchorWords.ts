@@ -61,10 +61,10 @@ type Visit = (word: string, at: number, hasMark: boolean, isComposite: boolean) 
 /**
  * Calls `visit` with each word of a text, in order, and its place in characters. Left out are ordinary words (`word`, `Word`) and
  * those of fewer than 3 characters, which are never anchors. The letter of a spelled-out escape (`\\n`) does not begin a word.
- * A path of Windows is one word, with single backslashes.
+ * A path of Windows is one word, with single backslashes. `isOnWindows`: the text is of a conversation on Windows.
  */
-export const eachWord = (text: string, visit: Visit): void => {
-  const isWindows = hasWindowsPaths(text)
+export const eachWord = (text: string, visit: Visit, isOnWindows = false): void => {
+  const isWindows = isOnWindows || hasWindowsPaths(text)
   const hasPaths = isWindows || text.includes(":/")
   let at = 0
   /** Visits the path of Windows that begins at a place, if one does. */

@@ -85,26 +85,34 @@ export const anchorKindOf = (word: string): AnchorKind | undefined => {
 const marks = /^[.@~](?=[\w])(?!\/)|(?<!\/)[/.:?!&=%+-]+$/g
 
 /** Calls `visit` for every occurrence of an anchor in `text`, in order. `visit` may itself search for anchors. */
-export const eachAnchor = (text: string, visit: (anchor: string, kind: AnchorKind, at: number) => void): void =>
-  eachWord(text, (word, at, hasMark, isComposite) => {
-    const kind = anchorKindOf(word)
-    if (kind !== undefined) {
-      visit(word, kind, at)
-      return
-    }
-    const shorter = hasMark ? word.replace(marks, "") : word
-    const otherKind = shorter === word ? undefined : anchorKindOf(shorter)
-    if (otherKind !== undefined) {
-      visit(shorter, otherKind, at)
-      return
-    }
-    // The pieces of `path:12`, `Module:function` and `key=value` may be anchors.
-    if (!isComposite) return
-    for (const piece of word.split(/[:=&?%+]+/)) {
-      const pieceKind = anchorKindOf(piece)
-      if (pieceKind !== undefined) visit(piece, pieceKind, at)
-    }
-  })
+export const eachAnchor = (
+  text: string,
+  visit: (anchor: string, kind: AnchorKind, at: number) => void,
+  isOnWindows = false
+): void =>
+  eachWord(
+    text,
+    (word, at, hasMark, isComposite) => {
+      const kind = anchorKindOf(word)
+      if (kind !== undefined) {
+        visit(word, kind, at)
+        return
+      }
+      const shorter = hasMark ? word.replace(marks, "") : word
+      const otherKind = shorter === word ? undefined : anchorKindOf(shorter)
+      if (otherKind !== undefined) {
+        visit(shorter, otherKind, at)
+        return
+      }
+      // The pieces of `path:12`, `Module:function` and `key=value` may be anchors.
+      if (!isComposite) return
+      for (const piece of word.split(/[:=&?%+]+/)) {
+        const pieceKind = anchorKindOf(piece)
+        if (pieceKind !== undefined) visit(piece, pieceKind, at)
+      }
+    },
+    isOnWindows
+  )
 
 /** Returns the distinct anchors of a text. */
 export const anchorsOf = (text: string): Map<string, AnchorKind> => {

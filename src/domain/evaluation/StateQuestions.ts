@@ -17,7 +17,7 @@ import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
 import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
-import { userReply } from "../transcripts/voice/ResultVoice.ts"
+import { isRefusedCommand, userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
 
 /**
@@ -223,11 +223,13 @@ export class WorkState {
 
   private readCall(id: EntryId, call: Part, answer: Part): void {
     const output = printedText(answerText(answer))
-    const isRefused = userReply(answer)?.refusedBy !== undefined
+    const reply = userReply(answer)
     const actions = actionsOf(call, answer)
+    const isOnly = actions.filter(({ _tag }) => _tag === "Command").length === 1
     recordTodos(this.todos, id, call, actions, answer)
     for (const action of actions) {
-      if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
+      if (action._tag === "Command" && isRefusedCommand(reply, answer, action.command, isOnly))
+        this.refusals.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
       else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))

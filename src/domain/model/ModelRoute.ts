@@ -66,6 +66,8 @@ const noModelText = (name: string): string | undefined => {
   if (providerNamed(prefix) !== undefined) {
     return model === "" ? `name a model of ${prefix}, as in ${prefix}/MODEL` : undefined
   }
+  const [, provider = "", own = ""] = /^([a-z]+):(.+)$/i.exec(name) ?? []
+  if (providerNamed(provider.toLowerCase()) !== undefined) return `write ${provider.toLowerCase()}/${own}, with a slash`
   if (!name.includes("/") || googleFolders.has(prefix)) return undefined
   const nearest = closestName(prefix, providers, 3)
   return `there is no provider ${prefix === "" ? "before the slash" : prefix}${nearest === undefined ? "" : `; did you mean ${nearest}?`} (known: ${providers.join(", ")})`

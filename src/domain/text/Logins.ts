@@ -1,9 +1,9 @@
 import type { Finding } from "./Finding.ts"
 import { matchAt } from "./MatchAt.ts"
-import { isRandom } from "./RandomText.ts"
-import { isPlaceholder } from "./SecretValues.ts"
+import { hasDigitAndLetter, isRandom } from "./RandomText.ts"
+import { fileName, formed, isPlaceholder } from "./SecretValues.ts"
 
-/** Finds passwords in addresses, in lists of logins and in the arguments of programs. */
+/** Finds passwords in addresses, in lists of logins, in the arguments of programs, and after the word for one in other languages. */
 
 /** The end of user and password before a host. */
 const userInfo = /([^\s/:@"'`<>\\]{0,128}):((?:[^\s/@"'`<>\\]|@(?=[^\s/@"'`<>\\]{0,128}@)){1,256})@(?=[\w[.$-])/y
@@ -19,6 +19,12 @@ const shortPassword =
   /(?:\s|["'])-[pPa](?:\\{0,7}["'],\s{0,8}|[ ]?)(?:'\\{1,4}''|\\{0,7}["'])?([^\s"'`\\<-][^\s"'`\\<]{2,127})/y
 const passProgram =
   /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
+
+/** The word for a password in languages whose letters no name of a program has, or in several words, and the value that it has in a sentence. */
+const spoken =
+  /(?:密码|密碼|口令|パスワード|비밀번호|암호|пароль|contraseña|mot de passe|\bsenha|wachtwoord|hasło)["'`*_]{0,2}[ \t]{0,4}(?:[:=]|是|为|為|は|는|은|\b(?:est|es|is|to)(?= )|é(?= ))[ \t]{0,4}["'`“「]?([!-~]{6,128})/giu
+/** A way to store a password. */
+const algorithm = /^(?:sha|md|aes|argon|pbkdf|bcrypt)-?\d*/i
 
 const each = (text: string, from: number, to: number, mark: string, visit: (at: number) => void): void => {
   const part = text.slice(from, Math.min(text.length, to + mark.length - 1))
@@ -95,6 +101,13 @@ export const findLogins = (text: string, from: number, to: number, findings: Arr
     else if (next === "%" && /^%2F%2F/i.test(text.slice(at + 1, at + 7))) add(userAt(text, at + 7))
     else if (next === "5" || next === "6" || next === "*") add(pgPassAt(text, at))
   })
+  for (const { 0: whole, 1: said = "", index } of text.slice(from, to + 256).matchAll(spoken)) {
+    const value = said.replace(/["'`.,:;!?)]+$/, "")
+    const start = from + index + whole.length - said.length
+    const isOther = [formed, fileName, algorithm].some((form) => form.test(value)) || isPlaceholder(value, false)
+    if (value.length >= 6 && hasDigitAndLetter(value) && !isOther)
+      findings.push({ start, end: start + value.length, kind: "password" })
+  }
   done = from
   each(text, from, to, "-", (at) => {
     const before = text.charAt(at - 1)

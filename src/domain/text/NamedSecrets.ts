@@ -35,7 +35,7 @@ const spaced = /(?:\\{0,7}["'])?[ \t]{1,8}(?:\\\r?\n[ \t]{0,40})?/y
 const splitObject =
   /(?:\\{0,7}["'])?(?:[\s,+]|\\{1,7}[nrt]|\d{1,6}[→|]){1,60}(?:\\{0,7}["'])?[vV]alue(?:\\{0,7}["'])?[ \t]{0,8}[:=][ \t]{0,8}/y
 /** In a sentence. */
-const inSentence = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|=)[ \t]{0,4}:?[ \t]{1,4}/y
+const inSentence = /(?:\\{0,7}["'`*_]{1,2})?[ \t]{1,4}(?:is|was|are|ist|lautet|=)[ \t]{0,4}:?[ \t]{1,4}/y
 /** A default for a missing variable: `process.env.KEY || "x"`. */
 const defaults = /(?:\\{0,7}["'])?[\])]{0,2}[ \t]{0,4}(?:\|\||\?\?)=?\s{0,20}(?=[bBuUrR]{0,2}\\{0,7}["'`])/y
 /** A call with the value as its only argument: `setPassword("x")`. */

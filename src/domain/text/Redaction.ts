@@ -210,7 +210,11 @@ export const distinctiveSecrets = (
   maxSecrets = maxDistinctiveSecrets.written
 ): ReadonlyArray<Secret> => {
   const distinctive = new Map<string, Secret>()
-  for (const secret of secrets) if (isDistinctive(secret)) distinctive.set(secret.value, secret)
+  for (const { kind, value } of secrets) {
+    // The stop of its sentence does not stand wherever the value does.
+    const secret = { kind, value: value.replace(/[.,;:!?]+$/, "") }
+    if (isDistinctive(secret)) distinctive.set(secret.value, secret)
+  }
   return [...distinctive.values()].sort((one, other) => other.value.length - one.value.length).slice(0, maxSecrets)
 }
 

@@ -2,7 +2,7 @@
 
 /** The parts of a name that mark its value as secret. */
 export const stems =
-  /p(?:ass|wd|in_?code|ins?\b|uks?\b)|otps?\b|secret|token|key|auth|cred|cookie|sig|bearer|_pat|identified/gi
+  /kennwort|p(?:ass|wd|in_?code|ins?\b|uks?\b)|otps?\b|secret|token|key|auth|cred|cookie|sig|bearer|_pat|identified/gi
 
 /** Name endings that say nothing about the value. */
 const neutral =

@@ -5,7 +5,7 @@ import type { Value } from "./ValueText.ts"
 
 /** A placeholder for a value or its kind: a variable, an expression, a type. */
 const placeholder =
-  /^(?:(?:yield|await|new)\b|\/[*/:]|![01]$|0x[0-9a-f]{1,8}$|[|,]|\+(?:$|["'\s])|\$[A-Za-z_{(]|\$\$|\$\d|%[A-Za-z_]+%|%\(?[a-z]|<|\*+|•|\.{3}|…|x{3,}|X{3,}|[[{(]|#\{|@[A-Za-z]|:[a-z]|\?|(?:string|str|text|boolean|bool|number|int|null|nil|none|undefined|true|false|yes|no|on|off|unknown|any|never|void|object|array|required|optional|redacted|hidden|removed|empty|todo|tbd|n\/a|file|env|prompt|inherit|default|password|passwd|secret|token|credentials?|auto|basic|bearer)\b[?;|,.]?$)/i
+  /^(?:(?:yield|await|new)\b|\/[*/:]|![01]$|0x[0-9a-f]{1,8}$|[|,]|\+(?:$|["'\s])|\$[A-Za-z_{(]|\$\$|\$\d|%[A-Za-z_]+%|%\(?[a-z]|<|\*+|•|\.{3}|…|x{3,}|X{3,}|[[{(]|#\{|@[A-Za-z]|:[a-z]|\?|(?:string|str|text|boolean|bool|number|int|null|nil|none|undefined|true|false|yes|no|on|off|unknown|any|never|void|object|array|required|optional|wrong|invalid|incorrect|missing|forgotten|erforderlich|vergessen|falsch|requis|obligatoire|obligatori[oa]|requerid[oa]|redacted|hidden|removed|empty|todo|tbd|n\/a|file|env|prompt|inherit|default|password|passwd|secret|token|credentials?|auto|basic|bearer)\b[?;|,.]?$)/i
 const sample =
   /^(?:your|my|our|the|an?|some|insert|put|enter|replace|change|example|sample|dummy|fake|mock|placeholder|test)[-_. ]?(?:\w+[-_. ])*(?:key|token|secret|password|pass|pwd|value|here|me|this|it|api|access)s?\b|[-_]here$|^change[-_]?(?:me|it|this)$|x{4,}$/i
 /** A program expression: a call, a property access, an index. */

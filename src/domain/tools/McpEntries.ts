@@ -38,6 +38,8 @@ const nameOf = (tool: unknown): string =>
 
 /** The result of `tools/list`, without the tools that have no usable form. */
 export const usableTools = (result: unknown): UsableTools => {
+  if (Predicate.isObject(result) && result["tools"] === null)
+    return { result: { ...result, tools: [] }, unreadable: [] }
   if (!Predicate.isObject(result) || !Array.isArray(result["tools"])) return { result, unreadable: [] }
   const unreadable: Array<string> = []
   const tools = result["tools"].flatMap((tool: unknown) => {
@@ -65,7 +67,9 @@ export const usableBlocks = (result: unknown): unknown => {
   if (!Predicate.isObject(result)) return result
   const { content } = result
   if (Predicate.isString(content)) return { ...result, content: [{ type: "text", text: content }] }
-  if (Predicate.isNullish(content) && Predicate.isObject(result["structuredContent"])) return { ...result, content: [] }
+  // Go writes null for an empty list.
+  const isEmpty = content === null || (content === undefined && Predicate.isObject(result["structuredContent"]))
+  if (isEmpty) return { ...result, content: [] }
   if (!Array.isArray(content)) return result
   const blocks = content.map((block: unknown) => {
     const forms = [block, withoutNulls(block), withBase64(withoutNulls(block))]

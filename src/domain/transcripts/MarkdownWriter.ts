@@ -1,4 +1,5 @@
 import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../content/Content.ts"
+import { responseContent } from "../content/MediaBlocks.ts"
 import { type Author, type Conversation, entries, type Entry } from "../conversation/Conversation.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { visibleBlock } from "../text/InvisibleCharacters.ts"
@@ -98,6 +99,9 @@ const inert = (text: string): string => {
   return [...lines, ...(fence === undefined ? [] : [fence])].join("\n")
 }
 
+const mediaLine = ({ fileData, inlineData }: Part): string =>
+  `_${inertLine(plain(inlineData?.mimeType ?? fileData?.mimeType ?? "A file").replaceAll("\n", " "))}_`
+
 const partText = (part: Part, author: Author | undefined): string | undefined => {
   if (isText(part)) {
     if (part.text.trim() === "") return undefined
@@ -111,11 +115,13 @@ const partText = (part: Part, author: Author | undefined): string | undefined =>
   if (isResponse(part)) {
     const { name, response } = part.functionResponse
     const output = outputText(part)
-    return `${named(name)} answered:\n\n${output === undefined ? shortened(json(response ?? {}), "json") : shortened(output)}`
+    const { media, text } = responseContent(part)
+    const words = media.length > 0 ? text : output
+    const shown = words === undefined ? shortened(json(response ?? {}), "json") : shortened(words)
+    const isShown = media.length === 0 || text !== ""
+    return [`${named(name)} answered:`, ...(isShown ? [shown] : []), ...media.map(mediaLine)].join("\n\n")
   }
-  if (isMedia(part))
-    return `_${inertLine(plain(part.inlineData?.mimeType ?? part.fileData?.mimeType ?? "A file").replaceAll("\n", " "))}_`
-  return undefined
+  return isMedia(part) ? mediaLine(part) : undefined
 }
 
 const heading = ({ author, content }: Entry): string => {

@@ -188,7 +188,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   // vLLM's rest of a window that is full, and OpenAI's maximum number of messages.
   /max_(?:completion_)?tokens must be at least 1, got -\d|'(?:messages|input)': array too long/,
   /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:input|messages) token(?: length)?(?: is)? too long|(?:prompt|input|conversation)[ _](?:is |length )?too[ _]long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
-  /token count.{0,40} exceeds|number of tokens in the (?:input|prompt) exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
+  /token count.{0,40} exceeds|message token length exceeds?|number of tokens in the (?:input|prompt) exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
 ]
 
 /** A request that is larger than all that its account may send in a minute: no other attempt succeeds. OpenAI and Groq. */
@@ -245,7 +245,7 @@ const refusals: ReadonlyArray<readonly [Exclude<RefusedContent, "tool">, RegExp]
   [
     "image",
     new RegExp(
-      String.raw`${contentForm.source}|(?:content|invalid) type image|not a (?:multimodal|vlm)|required for image|vision requests|must be type .text. if .is_error.`
+      String.raw`${contentForm.source}|(?:content|invalid) type image|not a (?:multimodal|vlm)|support multimodal|图[片像]|required for image|vision requests|must be type .text. if .is_error.`
     )
   ],
   [
@@ -296,8 +296,8 @@ export const refusedIn = (status: number, fault: ProviderFault): RefusedContent 
   return refusals.find(([, form]) => form.test(text))?.[0]
 }
 
-/** How llama.cpp says so where its window fills while it answers. Its status is that of a failing server. */
-const windowFull = /context size has been exceeded/
+/** How llama.cpp says so where its window fills while it answers, and of a whole request in 2025. Its status is that of a failing server. */
+const windowFull = /context size has been exceeded|exceeds the available context size/
 
 /** The status names the cause by itself: the key, the path or the rate. */
 const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429])

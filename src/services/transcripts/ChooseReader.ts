@@ -4,7 +4,7 @@ import { sizeText } from "../../domain/text/NumberText.ts"
 import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/codex/CodexReader.ts"
 import {
-  compressedProblem,
+  packedProblem,
   detectFormat,
   isGeminiDocument,
   isOpencodeRows
@@ -64,9 +64,9 @@ const readerOf = (
   }
   switch (format) {
     case "contents":
-      return documentReader(path, format, readContents)
+      return documentReader(path, format, lenient, readContents)
     case "gemini":
-      return isGeminiDocument(head) ? documentReader(path, format, readGeminiDocument) : lines(geminiReader())
+      return isGeminiDocument(head) ? documentReader(path, format, lenient, readGeminiDocument) : lines(geminiReader())
     case "claude":
       return lines(claudeReader(lenient))
     case "codex":
@@ -74,7 +74,9 @@ const readerOf = (
     case "pi":
       return lines(piReader(lenient))
     case "opencode":
-      return isOpencodeRows(head) ? lines(opencodeReader()) : documentReader(path, format, readOpencodeDocument)
+      return isOpencodeRows(head)
+        ? lines(opencodeReader())
+        : documentReader(path, format, lenient, readOpencodeDocument)
     case "palimpsest":
       return linesReader(path, format, sessionLogLines(path, lenient, shortens), lenient)
   }
@@ -93,12 +95,14 @@ export const chooseReader = (
   if (startsAs(head, "SQLite format 3")) {
     return Effect.fail(transcriptError(path, 0, "is a database; name one session of it", "UnknownSession"))
   }
-  const compressed = compressedProblem(head)
-  if (compressed !== undefined) return Effect.fail(transcriptError(path, 0, compressed))
+  const packed = packedProblem(head)
+  if (packed !== undefined) return Effect.fail(transcriptError(path, 0, packed))
   // A crash can leave zeros where a record was being written.
-  const isText = options.lenient === true && head.includes(0) && detectFormat(lineText(head, 1)) !== undefined
-  if (head.includes(0) && !isText)
-    return Effect.fail(transcriptError(path, 0, `is binary; expected UTF-8 text (${readable})`))
+  const isText = head.includes(0) && detectFormat(lineText(head, 1)) !== undefined
+  if (head.includes(0) && !(isText && options.lenient === true)) {
+    const problem = isText ? "holds zero bytes, as a crash leaves them" : `is binary; expected UTF-8 text (${readable})`
+    return Effect.fail(transcriptError(path, 0, problem, isText ? "BrokenLine" : undefined))
+  }
   // A file that goes on this long without a line break can only be a document: an array of contents.
   if (head.length > maxLineBytes && head[0] !== 0x5b && options.from === undefined) {
     return Effect.fail(transcriptError(path, 1, lineTooLong))

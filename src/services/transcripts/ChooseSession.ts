@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
-import { compressedProblem, detectFormat } from "../../domain/transcripts/facts/DetectFormat.ts"
+import { packedProblem, detectFormat } from "../../domain/transcripts/facts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
 import { type FoundSession, listSessions, type SessionList, sessionOf } from "./FindSessions.ts"
 import { inUtf8, lineText } from "./LineSplitter.ts"
@@ -24,12 +24,14 @@ const fileOf = Effect.fnUntraced(function* (
       return Effect.map(file.read(bytes), (size) => inUtf8()(bytes.subarray(0, Number(size))))
     })
   ).pipe(Effect.mapError((error) => unreadable(path, error)))
-  const compressed = compressedProblem(head)
-  if (compressed !== undefined) return yield* transcriptError(path, 0, compressed)
+  const packed = packedProblem(head)
+  if (packed !== undefined) return yield* transcriptError(path, 0, packed)
   if (head.length === 0) return yield* transcriptError(path, 0, "is empty")
-  if (head.includes(0)) return yield* transcriptError(path, 0, "is binary; expected a session of an agent")
   const format = detectFormat(lineText(head, 1))
-  if (format === undefined) return yield* transcriptError(path, 0, "is not a session of a known agent")
+  if (format === undefined) {
+    const problem = head.includes(0) ? "is binary; expected a session of an agent" : "is not a session of a known agent"
+    return yield* transcriptError(path, 0, problem)
+  }
   if (format === "contents") {
     const what = "is a history for the Gemini API; expected a session of an agent"
     return yield* transcriptError(path, 0, what, "NotASession")

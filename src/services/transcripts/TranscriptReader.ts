@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import { encode, joinBytes } from "../../domain/text/Bytes.ts"
+import { mendedJson } from "../../domain/text/CutJson.ts"
 import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
@@ -58,9 +59,10 @@ const parse = (text: string, format: SourceFormat): Result.Result<unknown, JsonP
 /** The events of what a reader gave. */
 const finish = Effect.fnUntraced(function* (
   path: string,
-  read: Transcript | Problem
+  read: Transcript | Problem,
+  kind: TranscriptError["kind"]
 ): Effect.fn.Return<ReadRecords, TranscriptError, TokenCounter | TempStore> {
-  if (isProblem(read)) return yield* problemError(path, read.line, read)
+  if (isProblem(read)) return yield* problemError(path, read.line, read, kind)
   const { events, session } = yield* importWithSession(read).pipe(
     Effect.mapError((error) => transcriptError(path, 0, `the tokens could not be counted (${error.message})`))
   )
@@ -77,7 +79,7 @@ export const transcriptLines = (path: string, reader: LineReader): RecordLines =
   line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
   end: Effect.flatMap(
     Effect.suspend(() => run(reader.end())),
-    (read) => finish(path, read)
+    (read) => finish(path, read, "BrokenLine")
   )
 })
 
@@ -169,26 +171,35 @@ export const recordListReader = (path: string, lines: TranscriptReader): Transcr
   return { push, end: Effect.andThen(Effect.flatMap(records, lines.push), lines.end) }
 }
 
-/** Reads a file that is one JSON document. */
+/** Reads a file that is one JSON document. A lenient reader leaves out what stands behind its last whole message, where its end is missing. */
 export const documentReader = (
   path: string,
   format: SourceFormat,
+  lenient: boolean,
   read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
 ): TranscriptReader => {
   const whole = wholeText(path)
   return {
     push: whole.push,
     end: Effect.gen(function* () {
-      const text = yield* whole.text
+      const given = yield* whole.text
       yield* Effect.yieldNow
-      const value = parse(text, format)
-      if (Result.isFailure(value)) return yield* transcriptError(path, 0, value.failure.message)
+      const first = parse(given, format)
+      const mended = Result.isFailure(first) ? mendedJson(given) : undefined
+      const isMended = lenient && mended !== undefined
+      const text = isMended ? mended : given
+      const value = isMended ? parse(text, format) : first
+      if (Result.isFailure(value)) {
+        return yield* transcriptError(path, 0, value.failure.message, mended === undefined ? "Unusable" : "BrokenLine")
+      }
       yield* Effect.yieldNow
       const found = formatOfRecord(value.success)
       if (found !== undefined && found !== format) {
         return yield* transcriptError(path, 0, `a document of the format ${found}; expected the format ${format}`)
       }
-      return { ...(yield* finish(path, yield* run(read(value.success, text)))), format, torn: undefined }
+      const records = yield* finish(path, yield* run(read(value.success, text)), "Unusable")
+      const skipped = isMended ? { ...records.skipped, "incomplete end": 1 } : records.skipped
+      return { ...records, skipped, format, torn: undefined }
     })
   }
 }

@@ -3,12 +3,13 @@ import { Schema } from "effect"
 import { eachWord } from "../../../src/domain/compression/AnchorWords.ts"
 import { thousand } from "../../support/generate.ts"
 
-const wordsOf = (text: string): ReadonlyArray<string> => {
+const wordsOf = (text: string, isOnWindows = false): ReadonlyArray<string> => {
   const words: Array<string> = []
-  eachWord(text, (word, at) => {
+  const visit = (word: string, at: number) => {
     assert.strictEqual(text.slice(at, at + word.length), word)
     words.push(word)
-  })
+  }
+  eachWord(text, visit, isOnWindows)
   return words
 }
 
@@ -62,6 +63,12 @@ describe("AnchorWords", () => {
     const words: Array<string> = []
     eachWord(JSON.stringify(text), (word) => words.push(word))
     assert.deepStrictEqual(words, paths)
+  })
+
+  it("takes a backslash for a separator in a conversation on Windows", () => {
+    const text = "edited src\\table.ts, see docs\\notes\\readme.md."
+    assert.deepStrictEqual(wordsOf(text, true), ["src\\table.ts", "docs\\notes\\readme.md"])
+    assert.deepStrictEqual(wordsOf(text), ["able.ts", "eadme.md"])
   })
 
   it("tells what may be more than one word, and what the sentence may have added", () => {

@@ -51,6 +51,9 @@ it("a model can be asked where its provider has a key, and no provider is guesse
     ],
     ["meta/llama", google, "NoModel there is no provider meta (known: anthropic, google, ollama, openai)"],
     ["/x", google, "NoModel there is no provider before the slash (known: anthropic, google, ollama, openai)"],
+    ["OpenAI:gpt-5", google, "NoModel write openai/gpt-5, with a slash"],
+    ["gemini:gemini-2.5-pro", google, "NoModel write gemini/gemini-2.5-pro, with a slash"],
+    ["llama3.1:8b", google, "Ready"],
     ["openai/", google, "NoModel name a model of openai, as in openai/MODEL"],
     ["openai", google, "NoModel name a model of openai, as in openai/MODEL"],
     ["gemini", google, "NoModel name a model of gemini, as in gemini/MODEL"]

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { mendedJson } from "../../../src/domain/text/CutJson.ts"
 import {
   fromJson,
   isDeeper,
@@ -73,3 +74,13 @@ it.each([
 ])("JSON holds no half of a surrogate pair: %s", (_, text, expected) => {
   assert.deepStrictEqual(JSON.parse(wellFormedJson(JSON.stringify({ [text]: [text] }))), { [expected]: [expected] })
 })
+
+it.each<readonly [string, string, string | undefined]>([
+  ["a list", '[{"a":[{"b":1}]},{"c":"}', '[{"a":[{"b":1}]}]'],
+  ["a list in an object", '{"x":[],"m":[{"t":"\\"}]"},{"t":', '{"x":[],"m":[{"t":"\\"}]"}]}'],
+  ["no whole object", '{"m":[{"t":[{"a":1}', undefined],
+  ["a whole document", '{"m":[{"t":1}]}', undefined],
+  ["a text", '"[{}', undefined]
+])("a document without its end is mended after its last whole message: %s", (_, cut, mended) =>
+  assert.strictEqual(mendedJson(cut), mended)
+)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Kind } from "../../../src/domain/text/Finding.ts"
-import { redact, redacted, redactSpan } from "../../../src/domain/text/Redaction.ts"
+import { distinctiveSecrets, redact, redacted, redactSpan } from "../../../src/domain/text/Redaction.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
 /** Shaped like secrets, and none: put together here so that no scanner finds one in this file. */
@@ -38,6 +38,11 @@ describe("redact", () => {
     ["credentials", `curl -H 'Authorization: abcd1234'`, "abcd1234"],
     ["credentials", `bearer ${letters.slice(0, 20)}`, letters.slice(0, 20)],
     ["password", `password=hunter2`, "hunter2"],
+    ["password", "Das Kennwort lautet hunter2.", "hunter2"],
+    ["password", "密码是hunter22。请登录", "hunter22"],
+    ["password", "パスワード：hunter22です", "hunter22"],
+    ["password", "비밀번호는 hunter22 입니다", "hunter22"],
+    ["password", "le mot de passe est hunter22, merci", "hunter22"],
     ["password", `"password": "correct horse"`, "correct horse"],
     ["password", `{\\"db_password\\": \\"hunter2\\"}`, "hunter2"],
     ["password", `passwd: 'it"s'`, `it"s`],
@@ -148,6 +153,10 @@ describe("redact", () => {
     ["pass, a verb, after the word user", 'the user said (e1):\n<user_words entry="e1">- x__get: always pass depth=1'],
     ["pass, a verb, before quotes", 'please pass "depth=1" and never pass id=4'],
     ["pass, a verb, after a login", "when you login always pass retries=3"],
+    [
+      "words for a password of other languages",
+      "密码：见保险箱, 密码长度为 12, 密码: docs/login1.md, Passwort: erforderlich, パスワード: SHA256でハッシュ"
+    ],
     ["a git hash", "commit 94b82f4d7e0f1a2b3c4d5e6f708192a3b4c5d6e7"],
     ["a digest", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
     ["an integrity", `"integrity": "sha512-${letters}${letters.slice(0, 20)}=="`],
@@ -202,6 +211,14 @@ describe("redact", () => {
     ["an environment's reader", `apiKey: process.env.API_KEY, secret: import.meta.env.SECRET, token: os.environ["T"]`]
   ]
   it.each(innocent)("does not touch %s", (_name, text) => assert.strictEqual(redact(text), text))
+
+  it("recognizes a value elsewhere without the stop of its sentence", () => {
+    const secret = { kind: "secret" as const, value: "abc123def456ghi789." }
+    assert.strictEqual(
+      redact("use abc123def456ghi789 here", distinctiveSecrets([secret])),
+      "use [redacted: secret] here"
+    )
+  })
 
   it("is idempotent", () => {
     for (const [, text] of secrets) assert.strictEqual(redact(redact(text)), redact(text))

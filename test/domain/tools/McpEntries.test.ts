@@ -57,6 +57,8 @@ it("null stands for what is not there", () => {
   assert.deepStrictEqual(usableBlocks({ content: "seen" }), { content: [text] })
   const structuredContent = { a: 1 }
   assert.deepStrictEqual(usableBlocks({ content: null, structuredContent }), { content: [], structuredContent })
+  assert.deepStrictEqual(usableBlocks({ content: null, isError: true }), { content: [], isError: true })
+  assert.deepStrictEqual(usableTools({ tools: null }), { result: { tools: [] }, unreadable: [] })
 })
 
 it.each(["aGVsbG8=", "aGVsbG8", "data:image/png;base64,aGVsbG8=", "aGVs\nbG8=\n"])(

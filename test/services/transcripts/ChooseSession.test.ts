@@ -53,6 +53,7 @@ layer(NodeServices.layer)("a session", (it) => {
     ["mine.jsonl", claude, ""],
     ["mine.jsonl", "", "is empty"],
     ["mine.jsonl", "a\0b", "is binary"],
+    ["mine.jsonl", `${claude}\0\0\0`, ""],
     ["mine.jsonl", "\u001f\u008b\u0008", "compressed"],
     ["mine.jsonl", "hello\n", "is not a session of a known agent"],
     ["mine.json", '[{"role":"user","parts":[{"text":"x"}]}]', "is a history for the Gemini API"]
@@ -65,7 +66,7 @@ layer(NodeServices.layer)("a session", (it) => {
       const chosen = yield* Effect.result(chooseSession(path, { problems, sessions }))
       if (problem === "") {
         const [only, ...others] = chosen._tag === "Success" ? chosen.success.files : []
-        assert.deepInclude(only, { agent: "claude", id: "mine", path, bytes: claude.length })
+        assert.deepInclude(only, { agent: "claude", id: "mine", path, bytes: text.length })
         assert.deepStrictEqual(others, [])
       } else assert.include(chosen._tag === "Failure" ? chosen.failure.message : "", problem)
       const none = yield* Effect.flip(chooseSession(folder, { problems, sessions }))

@@ -394,6 +394,14 @@ layer(services)((it) => {
   })
 
   describe("contents", () => {
+    it.effect("a document without its end is an error that lenient reading mends", function* () {
+      const text = '[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"te'
+      assert.strictEqual((yield* failure(text)).kind, "BrokenLine")
+      const loaded = yield* loadText(text, { lenient: true })
+      assert.deepStrictEqual(loaded.skipped, { "incomplete end": 1 })
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
+    })
+
     it.effect("a document over several lines round-trips exactly", function* () {
       const part = '{"functionCall":{"name":"f","args":{"2":12345678901234567890,"1":1.0}}}'
       const text = `\uFEFF{\n "contents": [\n  {"role":"user","parts":[{"text":"go"}]},\n  {"role":"model","parts":[${part}]}\n ]\n}\n`
@@ -421,6 +429,8 @@ layer(services)((it) => {
       ["gzip", Uint8Array.from([0x1f, 0x8b, 8, 0, 0]), "unpack it first: gunzip -k FILE"],
       ["Zstandard", Uint8Array.from([0x28, 0xb5, 0x2f, 0xfd, 0]), "unpack it first: unzstd FILE"],
       ["a ZIP archive", Uint8Array.from([0x50, 0x4b, 3, 4, 0]), "unpack it first: unzip FILE"],
+      ["a pointer of Git LFS", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n", "git lfs pull"],
+      ["a session with zeros", '{"type":"user","parentUuid":null}\n\0\0', "holds zero bytes, as a crash leaves them"],
       ["prose", "# Title\n", "unknown format; expected"],
       ["other JSON", '{"name":"x"}', "unknown format; expected"]
     ])("%s", ([, content, says]) =>

@@ -127,9 +127,9 @@ export const checksOf = (command: string): ReadonlyArray<CheckKind> => {
 }
 
 const failed =
-  /\b[1-9]\d* (?:tests? )?(?:failed|failures?|failing|errors?)\b|\berror TS\d+:|\bELIFECYCLE\b|\bBUILD FAIL|\b(?:Failures|Errors): [1-9]|^(?:\s*(?:✗|✘|×|FAIL(?:URE|URES)?\b|--- FAIL|FAILED\b|ERRORS?!|error(?:\[\w+\])?:|Error:)|[1-9]\d* issues?:|npm (?:ERR!|error)|.*\b(?:ERROR task failed|Build FAILED|make(?:\[\d+\])?: \*\*\*|error Command failed))/m
+  /\b[1-9]\d* (?:tests? )?(?:failed|FAILED|failures?|failing|errors?|ERRORS?)\b|\berror TS\d+:|\bELIFECYCLE\b|\bBUILD FAIL|\b(?:Failures|Errors): [1-9]|\bFailed:? +[1-9]|\bTEST FAILED\b|^(?:\s*(?:[1-9]\d* fail$|(?:#|ℹ) fail [1-9]|Failed!|error during build:|ERROR: |✗|✘|×|FAIL(?:URE|URES)?\b|--- FAIL|FAILED\b|ERRORS?!|error(?:\[\w+\])?:|Error:)|[1-9]\d* issues?:|npm (?:ERR!|error)|.*\b(?:ERROR task failed|Build FAILED|make(?:\[\d+\])?: \*\*\*|error Command failed))/m
 const passed =
-  /\b(?:[1-9]\d* (?:tests?(?: passed)?|passed|passing|examples?)|0 (?:failures|failed|errors|issues|problems|warnings)|all (?:checks|tests) passed|found no issues|no issues found|success(?:ful|fully)?|test result: ok)\b|^(?:ok\s|PASS\b|OK\b|\s+Finished `)|✓|✔/im
+  /\b(?:[1-9]\d* (?:tests?(?: passed)?|passed|passing|examples?)|0 (?:failures|failed|errors|issues|problems|warnings)|all (?:checks|tests) passed|found no issues|no issues found|success(?:ful|fully)?|test result: ok)\b|^(?:ok\s|PASS\b|OK\b|\s+Finished `|(?:#|ℹ) fail 0$|Passed!)|✓|✔/im
 /** The line of a test that passed, whose name may speak of errors. */
 const passedLine = /^\s*(?:✓|✔|√|ok\b|PASS\b|--- PASS).*$/gm
 const colours = new RegExp(`${String.fromCodePoint(27)}\\[[\\d;]*m`, "g")

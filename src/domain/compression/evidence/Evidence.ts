@@ -22,7 +22,7 @@ import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { isRefusedCommand, type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
@@ -34,6 +34,7 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
+import { hasWindowsPaths } from "../WindowsPaths.ts"
 import {
   type Answer,
   type CommandHistory,
@@ -135,13 +136,14 @@ class Gathering {
   readonly files: FileHistory
   readonly commands = emptyCommands()
   readonly todos = noTodos()
-  readonly weights: NameWeights = { names: new Map(), now: 0 }
+  readonly weights: NameWeights
   lastCall: LastCall | undefined
   /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
+    this.weights = { names: new Map(), now: 0, isOnWindows: hasWindowsPaths(cwd ?? "") }
   }
 }
 
@@ -258,7 +260,12 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const reply = answer === undefined ? undefined : userReply(answer.part)
   const refusedBy = reply?.refusedBy
   const isRefused = refusedBy !== undefined
-  for (const action of actions) act(state, entry, call, action, answer, reply)
+  const isOnly = actions.filter(({ _tag }) => _tag === "Command").length === 1
+  const replyTo = (action: Action): UserReply | undefined =>
+    action._tag === "Command" && answer !== undefined && isRefusedCommand(reply, answer.part, action.command, isOnly)
+      ? reply
+      : undefined
+  for (const action of actions) act(state, entry, call, action, answer, replyTo(action))
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
@@ -276,7 +283,9 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       answer,
       failed: failed && !isEnd,
       refusedBy,
-      reason: reply?.because ?? said,
+      // Who wrote a reason that only the result of a server has is not known.
+      reason:
+        reply?.because === undefined ? said : `${refusedBy === "user" ? "the result says: " : ""}${reply.because}`,
       nameOf: (path) => nameOf(state.files, path)
     })
   }

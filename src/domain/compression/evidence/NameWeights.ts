@@ -38,6 +38,8 @@ interface Weighing {
 /** The names so far. `now` counts parts; before the first one, no name counts. */
 export interface NameWeights {
   readonly names: Map<string, Weighing>
+  /** Whether the conversation is about a folder on Windows. */
+  readonly isOnWindows: boolean
   now: number
 }
 
@@ -49,9 +51,13 @@ export interface Use {
 }
 
 /** Counts the names that somebody used. */
-export const countUse = ({ names, now }: NameWeights, text: string, { amount, isAim = false }: Use): void => {
+export const countUse = (
+  { isOnWindows, names, now }: NameWeights,
+  text: string,
+  { amount, isAim = false }: Use
+): void => {
   if (now === 0) return
-  eachAnchor(text, (name, kind) => {
+  const count = (name: string, kind: AnchorKind) => {
     const known = names.get(name)
     const aimed = isAim ? 1 : 0
     if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, aimed, shown: 0, shownAt: now })
@@ -60,20 +66,22 @@ export const countUse = ({ names, now }: NameWeights, text: string, { amount, is
       known.usedAt = now
       known.aimed += aimed
     }
-  })
+  }
+  eachAnchor(text, count, isOnWindows)
 }
 
 /** Counts the names that a tool showed. */
-export const countShown = ({ names, now }: NameWeights, text: string): void => {
+export const countShown = ({ isOnWindows, names, now }: NameWeights, text: string): void => {
   if (now === 0) return
-  eachAnchor(text.slice(0, maxScannedChars), (name, kind) => {
+  const count = (name: string, kind: AnchorKind) => {
     const known = names.get(name)
     if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now })
     else {
       known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
       known.shownAt = now
     }
-  })
+  }
+  eachAnchor(text.slice(0, maxScannedChars), count, isOnWindows)
 }
 
 /** Returns the names with their weights at the end. */

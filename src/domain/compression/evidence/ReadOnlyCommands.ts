@@ -62,7 +62,9 @@ const reads = ({ program, words }: RunProgram): boolean => {
 const readsBy = (program: string, words: ReadonlyArray<string>): boolean => {
   const named = words.filter((word, at) => !word.startsWith("-") && !takesValue(program, words[at - 1]))
   if (program === "git") return readingVerb.test(named[0] ?? "") || gitVerb.test(named[0] ?? "")
-  const managed = /^(?:aws|gcloud|az|kubectl|helm|terraform|tofu|systemctl|launchctl|docker|docker-compose|gh)$/.test(program)
+  const managed = /^(?:aws|gcloud|az|kubectl|helm|terraform|tofu|systemctl|launchctl|docker|docker-compose|gh)$/.test(
+    program
+  )
   const reads = (word: string) =>
     readingVerb.test(word) ? word !== "version" || !/^p?npm$|^yarn$/.test(program) : managed && resourceVerb.test(word)
   // To some, runs are things to look at.

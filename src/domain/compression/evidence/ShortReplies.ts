@@ -71,8 +71,7 @@ const optionIn = (text: string, name: string): string | undefined => {
 }
 
 /** Code, tables and rules: no words of a question. */
-const insertions =
-  /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
+const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
 /** A question mark that ends a sentence, and none of code. */
 const asks = /[?\uff1f؟](?=["'”’»)\]_*!]*(?:\s|\P{ASCII}|$))/u
 

@@ -44,7 +44,7 @@ export const requestSpans = (entry: Entry, callOf: (part: number) => Part | unde
       const question =
         reply === undefined
           ? ""
-          : questionBefore(text, start) || questionOf(callOf(at)?.functionCall?.args, text, start)
+          : questionOf(callOf(at)?.functionCall?.args, text, start) || questionBefore(text, start)
       // What the user says with a refusal is a request, unless it answers a question.
       const isAnswer = reply !== undefined && (reply.refusedBy === undefined || question !== "")
       return speaker !== "user" || /^[/?]\S*$/.test(words)

@@ -71,11 +71,7 @@ export const artifactItems = (material: Material): Writer => {
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")
   return (share) => {
-    const artifacts = [
-      ...folder,
-      ...fileList("changed", changed, share("changed")),
-      ...within(edits, share("edits"))
-    ]
+    const artifacts = [...folder, ...fileList("changed", changed, share("changed")), ...within(edits, share("edits"))]
     return [...artifacts, ...within(carried(artifacts), share("carried"))]
   }
 }

@@ -43,7 +43,8 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isMeaningless(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
-  return !/^[\d_.,:/-]+$/.test(name)
+  // Numbers, and sizes such as `62KB`.
+  return !/^[\d_.,:/-]+(?:[KMGTkmgt]i?[Bb])?$/.test(name)
 }
 
 /** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`) tell of all. */

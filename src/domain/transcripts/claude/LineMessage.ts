@@ -1,5 +1,5 @@
 import type { Author } from "../../conversation/Conversation.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
@@ -11,6 +11,7 @@ import {
   needsExact,
   type OpenAnswer,
   type Piece,
+  textPiece,
   thoughtPiece,
   under
 } from "../ExactParts.ts"
@@ -68,6 +69,21 @@ const providerResult = (content: unknown): string => {
   return told.length > 0 ? told.join(" ") : (textAt(content, "type") ?? "")
 }
 
+/** Returns the text of a file that the user attached (extension of VS Code), or of a search result, marked as not their words. */
+const attachedText = (block: Json): string | undefined => {
+  const source = jsonAt(block, "source")
+  const text =
+    block.type === "search_result"
+      ? providerResult(block.content)
+      : block.type === "document" && source.type === "text"
+        ? textAt(source, "data")
+        : block.type === "document" && source.type === "content"
+          ? providerResult(source.content)
+          : undefined
+  const title = (textAt(block, "title") ?? "").replace(/["<>\n]/g, " ")
+  return text === undefined ? undefined : `<attached-document title="${title}">\n${text}\n</attached-document>`
+}
+
 const blockForm = { call: "tool_use", arguments: "input", thoughtSignature: "signature" }
 
 /** Reads the content of a message: a text, or a list of blocks. */
@@ -79,6 +95,8 @@ export const readContent = (content: unknown, at: Locate, skipped: Skipped): Rea
       const call = { id: textAt(block, "id"), name: textAt(block, "name") ?? "unknown", args: block.input }
       return callPiece(call, at([index, "input"]))
     }
+    const attached = attachedText(block)
+    if (attached !== undefined) return textPiece(attached, () => undefined)
     const isOwn = block.type === "tool_result"
     if (!isOwn && !String(block.type).endsWith("_tool_result")) return undefined
     const result = isOwn ? block.content : providerResult(block.content)

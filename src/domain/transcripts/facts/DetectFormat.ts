@@ -163,11 +163,15 @@ export const isOpencodeRows = (head: string): boolean => {
   return isJson(first) && "kind" in first
 }
 
-/** Says how to unpack a file that begins with these bytes, or returns undefined when it is not compressed. */
-export const compressedProblem = (head: Uint8Array): string | undefined => {
+const lfsPointer = "version https://git-lfs.github.com/spec/"
+
+/** Says how to get the content of a file that begins with these bytes; undefined when they are its content. */
+export const packedProblem = (head: Uint8Array): string | undefined => {
   const begins = (...magic: ReadonlyArray<number>) => magic.every((byte, index) => head[index] === byte)
   if (begins(0x1f, 0x8b)) return "is compressed with gzip; unpack it first: gunzip -k FILE"
   if (begins(0x28, 0xb5, 0x2f, 0xfd)) return "is compressed with Zstandard; unpack it first: unzstd FILE"
   if (begins(0x50, 0x4b, 0x03, 0x04)) return "is a ZIP archive; unpack it first: unzip FILE"
+  if (begins(...Array.from(lfsPointer, (char) => char.charCodeAt(0))))
+    return "is a pointer of Git LFS; fetch the file first: git lfs pull"
   return undefined
 }

@@ -60,10 +60,13 @@ const authorOf = (
   return isSummary(snapshotLook(plainText(content).trimStart()), true, answer) ? "summary" : undefined
 }
 
-/** Returns the messages of a document, and its other keys. */
+/** The keys of the messages. A checkpoint of Gemini CLI has what its screen showed in `history`. */
+const listKeys = ["clientHistory", "history", "contents"]
+
+/** Returns the messages of a document, and their key. */
 const listOf = (value: unknown): { readonly key: string | undefined; readonly list: unknown } => {
   if (Array.isArray(value) || !isJson(value)) return { key: undefined, list: value }
-  const key = "history" in value ? "history" : "contents"
+  const key = listKeys.find((one) => Array.isArray(value[one])) ?? "contents"
   return { key, list: value[key] }
 }
 

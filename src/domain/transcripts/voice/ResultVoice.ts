@@ -17,7 +17,7 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 export interface UserReply {
   /** Absent: the call was allowed. */
   readonly refusedBy?: Refuser
-  /** Why a hook refused it, in the hook's words. */
+  /** Why it was refused, in words that are a hook's, or may be a server's: its failure can read like a refusal. */
   readonly because?: string
   /** The user's words, by their places in the text of the result. */
   readonly words: ReadonlyArray<readonly [start: number, end: number]>
@@ -74,11 +74,8 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     said: /^Plan rejected\. User feedback: /,
     ends: /\n\nThe plan is stored at: /
   },
-  // Codex of 2026, which ran nothing
-  {
-    opens:
-      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:rejected by user|`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/
-  },
+  // Codex of 2026, which ran nothing. What is not the user's is a rule's, with its reason.
+  { opens: /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:rejected by user)?/ },
   // Pi's extension for dangerous commands
   { opens: /^Blocked by user\.?$/ },
   // This program
@@ -91,9 +88,15 @@ const plainRefusal =
 
 const maxPlainChars = 400
 
+/** The reason that a rule of Codex gives. */
+const ruleReason = /` rejected: ([^]*?)\\?"\)" \}\s*$/
+
+/** What Codex writes before the error that ended a script: its head, and what it printed. */
+const scriptHead = /^Script failed\n[^]*?\nScript error:\n/
+
 /** Matches the sentences above that tell of a rule. A command that they quote may hold any word. */
 const byRule =
-  /^(?:(?:Error: )?The user has specifi|Permission to use |Permission for this action |Claude requested |This |The server-side |Auto mode |\S+ is temporarily |(?:Hook )?PreToolUse:)|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
+  /^(?:(?:Error: )?The user has specifi|Permission to use |Permission for this action |Claude requested |This |The server-side |Auto mode |\S+ is temporarily |(?:Hook )?PreToolUse:)|Rejected\(\\?"$|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
 
 const kindOf = (part: Part) => toolKind(part.functionResponse?.name ?? "")
 
@@ -104,18 +107,24 @@ const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
   // Where a plan was not approved, Gemini CLI's answer is no failure.
   const isRead = isErrorResponse(part) || kindOf(part) === "approve"
-  const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
-  const refusal = (plainRefusal.exec(text) ?? form?.opens.exec(text))?.[0]
+  const own = text.replace(scriptHead, "")
+  const form = isRead ? refusals.find(({ opens }) => opens.test(own)) : undefined
+  const refusal = (plainRefusal.exec(own) ?? form?.opens.exec(own))?.[0]
   if (refusal === undefined) return undefined
   const refusedBy = byRule.test(refusal) ? "rule" : "user"
   if (form === undefined) return { refusedBy, words: [] }
   if (form.opens === hookRefusal) return { refusedBy, because: text.slice(refusal.length).trim(), words: [] }
   if (clarifies.test(text)) return { refusedBy, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
-  // A server's failure can read like a refusal.
-  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? "")) return { refusedBy, words: [] }
-  const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
-  return { refusedBy, words: [[start, end < start ? text.length : end]] }
+  if (start === undefined) {
+    const because = ruleReason.exec(own)?.[1]
+    return { refusedBy, ...(because === undefined ? {} : { because }), words: [] }
+  }
+  const found = form.ends === undefined ? -1 : text.slice(start).search(form.ends)
+  const end = found < 0 ? text.length : start + found
+  return /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? "")
+    ? { refusedBy, because: text.slice(start, end).trim(), words: [] }
+    : { refusedBy, words: [[start, end]] }
 }
 
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
@@ -182,18 +191,31 @@ export const questionBefore = (text: string, start: number): string => {
 }
 
 /**
- * Returns the question of a call that the user answers in its result with the words from this place on, where the result names it by its
- * id or number (Codex, Gemini CLI), or not at all, where it is the only one (Pi).
+ * Returns the question of a call that the user answers in its result with the words from this place on. The result has the question
+ * itself, which can hold quotes, its id or number (Codex, Gemini CLI), or nothing of it, where it is the only one (Pi).
  */
 export const questionOf = (args: unknown, text: string, start: number): string => {
   const listed = isJson(args) ? jsonsAt(args, "questions") : []
   const questions = listed.length === 0 && isJson(args) ? [args] : listed
   const before = text.slice(0, start)
-  const places = questions.map(({ id }, number) => before.lastIndexOf(`${JSON.stringify(id ?? String(number))}:`))
+  const places = questions.map(({ id, question }, number) =>
+    Math.max(
+      before.lastIndexOf(`${JSON.stringify(id ?? String(number))}:`),
+      before.lastIndexOf(`"${String(question)}"`)
+    )
+  )
   const last = questions.length === 1 ? 0 : places.indexOf(Math.max(0, ...places))
   const { question } = questions[last] ?? {}
   return typeof question === "string" ? question : ""
 }
+
+/** Whether a command is the one that a call was refused for: of several in a script, the one that the refusal quotes. */
+export const isRefusedCommand = (
+  reply: UserReply | undefined,
+  answer: Part,
+  command: string,
+  isOnly: boolean
+): boolean => reply?.refusedBy !== undefined && (isOnly || responseText(answer).includes(command))
 
 /** Returns what the user said in the result of a call; undefined for the result of a tool. */
 export const userReply = (part: Part): UserReply | undefined => {

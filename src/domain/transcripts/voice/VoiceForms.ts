@@ -69,9 +69,11 @@ const claude: VoiceForms = {
       names: words(`system-reminder task-notification local-command-caveat local-command-stdout local-command-stderr
         bash-stdout bash-stderr user-prompt-submit-hook session-start-hook post-tool-use-hook ide_* new-diagnostics
         ci-monitor-event scheduled-task fork-boilerplate bash-notification agent-notification mcp-resource-update
-        mcp-polling-update remote-review remote-review-progress command-contents slack-ping slack-tag-message
+        mcp-polling-update github-webhook-activity remote-review remote-review-progress command-contents slack-ping slack-tag-message
         fetched-web-content`)
     },
+    // Our reader marks the texts that Claude Code records in blocks of their own.
+    { speaker: "program", names: ["attached-document"] },
     { speaker: "program", names: ["command-name", "command-message", "bash-input"], isCommand: true },
     // Commands that only set or show something in the program. Those of a project have other names.
     {

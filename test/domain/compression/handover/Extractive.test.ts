@@ -402,6 +402,15 @@ describe("what was read", () => {
     assert.notInclude(told, "ran rm -rf build")
   })
 
+  it("of several commands in a script, only the one that the refusal quotes is told as refused", () => {
+    const script = 'await tools.exec_command({cmd: "npm run lint"}); await tools.exec_command({cmd: "git push"})'
+    const error =
+      'Script failed\nWall time 0.1 seconds\nOutput:\n\nScript error:\nexec_command failed for `/bin/zsh -lc \'git push\'`: CreateProcess { message: "Rejected(\\"rejected by user\\")" }'
+    const { text: whole } = extract([user(text("Push.")), ...calls(["exec", { input: script }, { error }])])
+    assert.include(whole, "git push → refused by the user, not run")
+    assert.notInclude(whole, "npm run lint → refused")
+  })
+
   it("a command that a rule did not allow was not refused by the user", () => {
     const error = "Permission to use Bash with command rm -rf build has been denied."
     const whole = textAfter("Clean up.", broke("rm -rf build", error))
@@ -760,6 +769,16 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   }
 })
 
+it("names of a conversation on Windows are whole, and sizes are none", () => {
+  const { text: whole } = extract(
+    [user(text("Edit src\\table.ts.")), model(text("I wrote 62KB into docs\\notes.md and ran build_all."))],
+    { cwd: "C:\\w" }
+  )
+  assert.match(whole, /elsewhere:.* src\/table\.ts/)
+  assert.match(whole, /elsewhere:.* docs\/notes\.md/)
+  assert.notMatch(whole, /elsewhere:.*(?: able\.ts| otes\.md| 62KB)/)
+})
+
 /** A working directory whose path is as long as a line may be. */
 const deepFolder = `/work/${"folder/".repeat(14)}app`
 
@@ -773,7 +792,7 @@ it.each([
   ]
 ])("the words in a failure of %s that reads like a refusal are not told as the user's", (name, error, told) => {
   const whole = textAfter("Change it.", [name, { file_path: "a.ts", content: "" }, { error }])
-  assert.notMatch(whole, /refused by the user:[^\n]*:\n/)
+  assert.notMatch(whole, /refused by the user:[^\n]*:\n(?! {4}the result says: push to main\n)/)
   assert.notMatch(whole, /user_words[^\n]*push to main/)
   assert.include(whole, `${told} ${name}`)
 })

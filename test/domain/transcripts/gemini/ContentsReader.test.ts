@@ -29,6 +29,14 @@ describe("shapes", () => {
     assert.deepStrictEqual(drafts(JSON.stringify([content]))[0]?.content, content)
   })
 
+  it("a checkpoint of Gemini CLI has its messages beside what the screen showed", () => {
+    const checkpoint = { history: [{ type: "user", text: "hi" }], clientHistory: [user("hi"), model("yo")] }
+    assert.deepStrictEqual(
+      drafts(JSON.stringify(checkpoint)).map(({ content }) => content),
+      checkpoint.clientHistory
+    )
+  })
+
   it.each<readonly [string, unknown, ReadonlyArray<string>]>([
     ["no list", { history: 5 }, ["expected a list of Content"]],
     ["a wrong role", [user("a"), { role: "assistant", parts: [] }], ["[1].role", '"user" or "model"', "assistant"]],

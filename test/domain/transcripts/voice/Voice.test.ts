@@ -149,9 +149,16 @@ describe("whose words are whose", () => {
 describe("what the user said in the result of a call", () => {
   const results =
     corpus<
-      readonly [name: string, tool: string, result: object, words: ReadonlyArray<string>, refusedBy?: "user" | "rule"]
+      readonly [
+        name: string,
+        tool: string,
+        result: object,
+        words: ReadonlyArray<string>,
+        refusedBy?: "user" | "rule",
+        because?: string
+      ]
     >("users-words-in-results")
-  it.each(results.map((one) => [one[0], one] as const))("%s", (_, [, tool, result, words, refusedBy]) => {
+  it.each(results.map((one) => [one[0], one] as const))("%s", (_, [, tool, result, words, refusedBy, because]) => {
     const content = user(response(tool, result, "c"))
     const [part] = content.parts
     const [voices = []] = voicesOf({ content })
@@ -160,7 +167,9 @@ describe("what the user said in the result of a call", () => {
       words
     )
     assert.isTrue(voices.every(({ speaker }) => speaker === "user"))
-    assert.strictEqual(part && userReply(part)?.refusedBy, refusedBy)
+    const reply = part && userReply(part)
+    assert.strictEqual(reply?.refusedBy, refusedBy)
+    if (because !== undefined) assert.strictEqual(reply?.because, because)
     assert.deepStrictEqual(voicesOf({ author: "program", content }), [[]])
   })
 })
