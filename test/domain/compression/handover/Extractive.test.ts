@@ -774,9 +774,9 @@ it("names of a conversation on Windows are whole, and sizes are none", () => {
     [user(text("Edit src\\table.ts.")), model(text("I wrote 62KB into docs\\notes.md and ran build_all."))],
     { cwd: "C:\\w" }
   )
-  assert.match(whole, /elsewhere:.* src\/table\.ts/)
-  assert.match(whole, /elsewhere:.* docs\/notes\.md/)
-  assert.notMatch(whole, /elsewhere:.*(?: able\.ts| otes\.md| 62KB)/)
+  assert.match(whole, /names:[^]* src\/table\.ts/)
+  assert.match(whole, /names:[^]* docs\/notes\.md/)
+  assert.notMatch(whole, /names:[^]*(?: able\.ts| otes\.md| 62KB)/)
 })
 
 /** A working directory whose path is as long as a line may be. */
