@@ -411,7 +411,14 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
   })
 
   it("a file that was deleted before the commit stays deleted", () => {
-    const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git checkout ."))
+    const { files } = evidenceOf(
+      edit("b.ts"),
+      ran("rm b.ts"),
+      commit,
+      edit("a.ts"),
+      ran("rm a.ts"),
+      ran("git checkout .")
+    )
     assert.deepStrictEqual([files.get("b.ts")?.state, files.get("a.ts")?.state], ["deleted", "read"])
   })
 
