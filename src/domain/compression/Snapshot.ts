@@ -104,7 +104,7 @@ export const clippedWordsItem = (
 
 /** Matches clipped words: a quote, a note, and the quote of their end, which has no date of its own. */
 const clippedWords = new RegExp(
-  `^<${wordsTag} entry="([^"]*)"[^>]*>[^]*?</${wordsTag}>\\n- … \\d+ more characters(?:: h_[a-z2-7]+)? …(?:\\n<${wordsTag} entry="\\1">[^]*?</${wordsTag}>)?`
+  `^<${wordsTag} entry="([^"]*)"[^>]*>(?:(?!</${wordsTag}>)[^])*?</${wordsTag}>\\n- … \\d+ more characters(?:: h_[a-z2-7]+)? …(?:\\n<${wordsTag} entry="\\1">[^]*?</${wordsTag}>)?`
 )
 
 const wordsPattern = new RegExp(`<${wordsTag} entry="([^"]*)"(?: at="[\\d :-]*")?>([\\s\\S]*?)</${wordsTag}>`, "g")

@@ -154,9 +154,9 @@ export const tokenShapes: ReadonlyArray<TokenShape> = [
       /(?:LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BEU0EgUFJJVkFUR|BPUEVOU1NIIFBSSVZBVE|BFTkNSWVBURUQgUFJJVkFUR|BQR1AgUFJJVkFUR)|UHVUVFktVXNlci1LZXktRmlsZS)[A-Za-z0-9+/]{0,65536}={0,2}(?:(?:\s|\\{1,7}[nrt]){1,8}[A-Za-z0-9+/]{16,128}={0,2}){0,1024}/y
   }),
   // The same without its lines: RSA, elliptic curves and Ed25519, whose first bytes say that a private key follows.
-  row("private key", ["MII", "MIG", "MH", "MC4"], base64, 40, 65_536, {
+  row("private key", ["MII", "MIG", "MIH", "MH", "MC4"], base64, 40, 65_536, {
     shape:
-      /(?:MII[A-Za-z0-9+/]{3}IBA(?:AKC|DANBgkqhkiG9w0BAQEFAASC)|MH[cQ]CAQEEI|MIG[A-Za-z0-9+/]AgEAMB[AM]GByqGSM49|MIGkAgEBBD|MC4CAQAwBQYDK2V[uw]BCIEI)[A-Za-z0-9+/]{24,65536}={0,2}/y
+      /(?:MII[A-Za-z0-9+/]{3}IBA(?:AK[BC]|DANBgkqhkiG9w0BAQEFAASC)|MH[cQ]CAQEEI|MI[GH][A-Za-z0-9+/]AgEAMB[AM]GByqGSM49|MIGkAgEBBD|MIHcAgEBBEI|MC4CAQAwBQYDK2V[uw]BCIEI)[A-Za-z0-9+/]{24,65536}={0,2}/y
   }),
   row("JWT", ["eyJ"], word, 8, 8_192, {
     shape: /eyJ[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{8,65536}(?:\.[A-Za-z0-9_-]{0,65536}){0,3}/y

@@ -31,7 +31,9 @@ const accountKeys: ReadonlySet<string> = new Set([
 const freeKeys: ReadonlySet<string> = new Set([
   "annotations",
   "args",
+  "arguments",
   "citations",
+  "input_examples",
   "input_schema",
   "metadata",
   "parameters",
@@ -45,11 +47,22 @@ const freeKeys: ReadonlySet<string> = new Set([
   "schema"
 ])
 
+const codeCall = "code_interpreter_call"
+
+/**
+ * Whether an item of the Responses API needs what the provider keeps of it, though it is no reference: a run of code its container, an image without
+ * its data all of it.
+ */
+export const needsState = ({ container_id, result, type }: Json): boolean =>
+  type === codeCall
+    ? (container_id ?? undefined) !== undefined
+    : type === "image_generation_call" && typeof result !== "string"
+
 /** An address that anyone can read; those of Google name files of the account. */
 const isPublic = (uri: unknown): boolean =>
   typeof uri === "string" && /^https?:\/\/[\w.-]+(?::\d+)?(?:[/?#]|$)/i.test(uri) && !/googleapis/i.test(uri)
 
-const namesAccount = (key: string, value: unknown, { result, type }: Json): boolean => {
+const namesAccount = (key: string, value: unknown, { type }: Json): boolean => {
   if (value === null || value === undefined) return false
   switch (key) {
     case "fileUri":
@@ -59,16 +72,16 @@ const namesAccount = (key: string, value: unknown, { result, type }: Json): bool
       return typeof value === "string"
     case "audio":
       return isJson(value) && "id" in value
-    case "id":
-      return type === "image_generation_call" && typeof result !== "string"
+    case "container_id":
+      return type !== codeCall
     default:
       return accountKeys.has(key)
   }
 }
 
 /**
- * Whether the messages or tools of a request name something of the account: a file, a container, an index, a cache. Items of the Responses API by
- * reference are not looked at: some are of the client's own answers.
+ * Whether the messages or tools of a request name something of the account: a file, a container, an index, a cache. Items of the Responses API that
+ * are references or need state are not looked at: some are of the client's own answers.
  */
 export const namesAccountState = (body: unknown): boolean => {
   const left: Array<unknown> = [body]

@@ -112,8 +112,10 @@ const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }
     }
     if (mayNameState(text)) return refuse(403, `${stateRefusal}, such as previous_response_id or a file`)
     const { knowsItems } = yield* Gateway
-    const isKnown =
-      route?.dialect !== "responses" || (yield* Effect.orElseSucceed(knowsItems(owner, text), () => false))
+    const known = Effect.catchCause(knowsItems(owner, text), (cause) =>
+      Effect.as(reportFailure(cause, "requests that refer to items are refused"), false)
+    )
+    const isKnown = route?.dialect !== "responses" || (yield* known)
     if (!isKnown) return refuse(403, `${stateRefusal}: it refers to an item that did not pass through here`)
   }
   const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)

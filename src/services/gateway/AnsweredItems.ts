@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { isJson, jsonsAt, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
+import { needsState } from "../../domain/wire/ProviderState.ts"
 import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
@@ -53,8 +54,10 @@ export const withItems = Effect.fnUntraced(function* (memory: ConversationMemory
 export const knowsItems = Effect.fnUntraced(function* (memory: ConversationMemory, owner: string, text: string) {
   const body = parsedOrUndefined(text)
   for (const item of isJson(body) ? jsonsAt(body, "input") : []) {
-    const reference = referenceOf(item)
-    if (reference !== undefined && (yield* itemOf(memory, owner, reference)) === undefined) return false
+    const id = referenceOf(item) ?? (needsState(item) ? textOrEmpty(item, "id") : undefined)
+    if (id === undefined) continue
+    const kept = parsedOrUndefined((yield* itemOf(memory, owner, id)) ?? "")
+    if (!isJson(kept) || (item["container_id"] ?? kept["container_id"]) !== kept["container_id"]) return false
   }
   return true
 })

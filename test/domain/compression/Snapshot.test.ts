@@ -261,6 +261,15 @@ describe("parse", () => {
     ])
   })
 
+  it("takes no line behind the user's words for the note of clipped ones", () => {
+    const [first, second] = [`<user_words entry="e1">a</user_words>`, `<user_words entry="e2">b</user_words>`]
+    const clipped = `${second}\n- … 5 more characters …\n<user_words entry="e2">c</user_words>`
+    assert.deepStrictEqual(
+      read(wrap(`<task_state>\n${first}\n- … and so on\n${clipped}\n</task_state>`)).task_state.map((one) => one.text),
+      [first, "- … and so on", clipped]
+    )
+  })
+
   it("reads tags in any case", () => {
     assert.deepStrictEqual(
       read("<State_Snapshot><OVERALL_GOAL>x</Overall_Goal></STATE_SNAPSHOT>").overall_goal.map((one) => one.text),

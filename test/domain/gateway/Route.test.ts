@@ -260,8 +260,10 @@ describe("a request with the operator's key", () => {
     // Within messages and tools, also where keys are escaped.
     [`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file_of_acme"}]}]}`, true],
     [`{"input":[{"role":"user","content":[{"type":"input_file","file\\u005fid":"file_of_acme"}]}]}`, true],
-    [`{"input":[{"type":"image_generation_call","id":"ig_of_acme"}]}`, true],
-    [`{"input":[{"type":"image_generation_call","id":"ig_1","result":"aGk="}]}`, false],
+    [`{"input":[{"type":"computer_call","container_id":"cntr_of_acme"}]}`, true],
+    // Whose they are, the items tell that passed through.
+    [`{"input":[{"type":"image_generation_call","id":"ig_1"}]}`, false],
+    [`{"input":[{"type":"code_interpreter_call","id":"ci_1","container_id":"cntr_1"}]}`, false],
     [`{"tools":[{"type":"file_search","vector_store_ids":["vs_of_acme"]}]}`, true],
     [`{"tools":[{"type":"code_interpreter","container":"cntr_of_acme"}]}`, true],
     [`{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`, false],
@@ -278,6 +280,8 @@ describe("a request with the operator's key", () => {
     [`{"tools":[{"fileSearch":{"fileSearchStoreNames":["fileSearchStores/of-acme"]}}]}`, true],
     // The client's own tools have any keys.
     [`{"tools":[{"name":"t","input_schema":{"properties":{"file_id":{"type":"string"}}}}]}`, false],
+    [`{"tools":[{"name":"t","input_schema":{},"input_examples":[{"file_id":"own"}]}]}`, false],
+    [`{"messages":[{"tool_calls":[{"function":{"name":"t","arguments":{"file_id":"own"}}}]}]}`, false],
     [
       `{"messages":[{"content":[{"type":"tool_use","id":"t","name":"t","input":{"file_id":"own","container":"own"}}]}]}`,
       false

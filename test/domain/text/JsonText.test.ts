@@ -80,7 +80,8 @@ it.each<readonly [string, string, string | undefined]>([
   ["a list in an object", '{"x":[],"m":[{"t":"\\"}]"},{"t":', '{"x":[],"m":[{"t":"\\"}]"}]}'],
   ["no whole object", '{"m":[{"t":[{"a":1}', undefined],
   ["a whole document", '{"m":[{"t":1}]}', undefined],
-  ["a text", '"[{}', undefined]
-])("a document without its end is mended after its last whole message: %s", (_, cut, mended) =>
+  ["a text", '"[{}', undefined],
+  ["a text longer than a stack", `[{},{"data":"${"A".repeat(20_000_000)}`, "[{}]"]
+])("a document without its end is mended after its last whole message: $0", (_, cut, mended) =>
   assert.strictEqual(mendedJson(cut), mended)
 )

@@ -145,7 +145,10 @@ describe("private keys", () => {
     ["signify in JSON", `"untrusted comment: a secret key\\nRWRCSwAA${value}==\\n"`, value],
     ["GnuPG's agent", `(private-key (ecc (curve Ed25519)(q #40AB12#)\n (d #${"5A1B2C3D".repeat(8)}#)))`, "5A1B2C3D"],
     ["DER of RSA in base64", `const key = load("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcw${value}${value}")`, value],
+    ["DER of a short RSA key in base64", `MIICXQIBAAKBgQDW${value}${value}`, value],
     ["DER of a curve in base64", `MHcCAQEEI${value}${value}=`, value],
+    ["DER of P-521 in base64", `MIHcAgEBBEIA${value}${value}`, value],
+    ["DER of P-521 in PKCS#8 in base64", `MIHuAgEAMBAGByqGSM49AgEGBSuBBAAj${value}${value}`, value],
     ["base64", `key: ${btoa(`-----BEGIN ${privateKey}-----\n${value}\n`)}`, btoa(value).slice(4, -4)],
     [
       "base64 of a PuTTY key",

@@ -16,6 +16,14 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 const silentMillis = 60_000
 
+const codeRun = {
+  type: "code_interpreter_call",
+  id: "ci_own",
+  container_id: "cntr_own",
+  code: "1",
+  status: "completed"
+}
+
 const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
   const sockets: Array<Socket> = []
   const seen: Array<unknown> = []
@@ -25,10 +33,9 @@ const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
       // What the limit of the client's socket is while the provider has not answered.
       seen.push([request.method, request.url, sockets.at(-1)?.timeout])
       const item = { type: "message", id: "msg_own", role: "assistant", content: [{ type: "output_text", text: "ok" }] }
+      const output = [item, codeRun, { type: "image_generation_call", id: "ig_own", result: "aGk=" }]
       response.writeHead(200, { "content-type": "application/json" })
-      response.end(
-        JSON.stringify(request.url?.startsWith("/v1/responses") ? { output: [item] } : { path: request.url })
-      )
+      response.end(JSON.stringify(request.url?.startsWith("/v1/responses") ? { output } : { path: request.url }))
     })
   })
   const services = Layer.mergeAll(
@@ -105,13 +112,19 @@ describe("the gateway behind a router", () => {
       assert.deepStrictEqual([status, seen.length], refused.includes(text) ? [403, 0] : [200, 1])
     }
     // The items of its own answers, which the gateway saw.
-    const refer = (id: string) => JSON.stringify({ ...body, input: [{ type: "item_reference", id }] })
-    for (const [id, expected] of [
-      ["msg_own", 200],
-      ["msg_other", 403]
+    for (const [item, expected] of [
+      [{ type: "item_reference", id: "msg_own" }, 200],
+      [{ type: "item_reference", id: "msg_other" }, 403],
+      [codeRun, 200],
+      [{ ...codeRun, container_id: "cntr_other" }, 403],
+      [{ ...codeRun, id: "ci_other" }, 403],
+      [{ type: "image_generation_call", id: "ig_own" }, 200],
+      [{ type: "image_generation_call", id: "ig_other" }, 403],
+      [{ type: "image_generation_call", id: "ig_other", result: "aGk=" }, 200]
     ] as const) {
-      const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], refer(id))
-      assert.strictEqual(status, expected, id)
+      const text = JSON.stringify({ ...body, input: [item] })
+      const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], text)
+      assert.strictEqual(status, expected, text)
     }
   })
 })

@@ -81,7 +81,9 @@ const attachedText = (block: Json): string | undefined => {
           ? providerResult(source.content)
           : undefined
   const title = (textAt(block, "title") ?? "").replace(/["<>\n]/g, " ")
-  return text === undefined ? undefined : `<attached-document title="${title}">\n${text}\n</attached-document>`
+  // The text may not end its own mark: what follows would be the user's.
+  const whole = text?.replace(/<(?=\/?attached-document)/gi, "&lt;")
+  return whole === undefined ? undefined : `<attached-document title="${title}">\n${whole}\n</attached-document>`
 }
 
 const blockForm = { call: "tool_use", arguments: "input", thoughtSignature: "signature" }
