@@ -35,6 +35,7 @@ import {
   attributeWords
 } from "../Snapshot.ts"
 import { hasWindowsPaths } from "../WindowsPaths.ts"
+import { beginWith } from "./BegunState.ts"
 import {
   type Answer,
   type CommandHistory,
@@ -140,6 +141,8 @@ class Gathering {
   lastCall: LastCall | undefined
   /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
+  /** The snapshot with which the log begins: nothing else has what it stands for. */
+  begun: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
@@ -351,13 +354,18 @@ const gatherSummary = (
   state: Gathering,
   isUserWords: UserWordsWitness,
   role: Content["role"],
-  words: QuotedText
+  words: QuotedText,
+  isBeginning: boolean
 ): void => {
   // An empty snapshot is ours too, and must not be taken for the summary of another program.
   const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
+    if (isBeginning) {
+      state.begun = known
+      beginWith(state, words.entry, known)
+    }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
 }
@@ -517,7 +525,8 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   yield
   for (const [index, entry] of entries.entries()) {
     const isEarlier = index < earlier.length
-    if (isEarlier && entry.author === "summary") continue
+    // The log has what a summary stands for, but for the one with which it begins.
+    if (isEarlier && entry.author === "summary" && index > 0) continue
     // A name that left the window counts by the summary that still has it.
     if (!isEarlier) state.weights.now += 1
     gatherRequests(state, entries, index, callOf(index))
@@ -527,7 +536,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
-        gatherSummary(state, userWords, entry.content.role, words)
+        gatherSummary(state, userWords, entry.content.role, words, index === 0)
       } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
       yield
     }
