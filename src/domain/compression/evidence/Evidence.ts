@@ -363,7 +363,7 @@ const gatherSummary = (
     const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
     if (isBeginning) {
-      state.begun = known
+      state.begun = state.previous
       beginWith(state, words.entry, known)
     }
   } else if (role === "user") state.summaries.push(words)
@@ -522,11 +522,14 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const answerOf = answering(entries, pairs)
   const callOf = callsAnswered(entries, pairs)
   const scannedFrom = firstScanned(entries)
+  const said = entries.findIndex(({ author }) => author === undefined)
+  // The log has what a summary stands for, but for one before all that the user and the model said.
+  const begin = said < 0 ? entries.length : said
   yield
   for (const [index, entry] of entries.entries()) {
     const isEarlier = index < earlier.length
-    // The log has what a summary stands for, but for the one with which it begins.
-    if (isEarlier && entry.author === "summary" && index > 0) continue
+    const isBeginning = index < begin
+    if (isEarlier && entry.author === "summary" && !isBeginning) continue
     // A name that left the window counts by the summary that still has it.
     if (!isEarlier) state.weights.now += 1
     gatherRequests(state, entries, index, callOf(index))
@@ -536,7 +539,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
-        gatherSummary(state, userWords, entry.content.role, words, index === 0)
+        gatherSummary(state, userWords, entry.content.role, words, isBeginning)
       } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
       yield
     }

@@ -47,14 +47,16 @@ const compressed = (
 ): { text: string; snapshot: Snapshot } => {
   const log: Array<Entry> = []
   // The log of a session that was taken over with a summary alone begins with it.
-  let earlier = begin === undefined ? undefined : entryOf(1, user(text(begin)), { author: "summary" })
+  let earlier = begin === undefined ? undefined : entryOf(2, user(text(begin)), { author: "summary" })
   let made: { text: string; snapshot: Snapshot } | undefined
   for (let round = 1; round <= rounds; round += 1) {
     const fresh = [...(round === 1 ? first : []), ...stretch(round)].map((content, at) =>
       entryOf(round * 1_000 + at, content)
     )
     const dropped = round === 1 ? [] : [...log]
-    log.push(...(round === 1 && earlier !== undefined ? [earlier] : []), ...fresh)
+    if (round === 1 && earlier !== undefined)
+      log.push(entryOf(1, user(text("On Linux.")), { author: "environment" }), earlier)
+    log.push(...fresh)
     const evidence = Work.runSync(
       gatherEvidence(earlier === undefined ? fresh : [earlier, ...fresh], {
         cwd,
@@ -199,8 +201,8 @@ describe.each([1, 3, 10])("a log that begins with a summary, after %i compressio
     const begin = "The host is db7.example.com. Milan decided to keep SQLite. ".repeat(4)
     const whole = writtenOut(compressed(count, { budget: 3_000, begin }).text)
     assert.include(whole, "db7.example.com")
-    assert.strictEqual(whole.split("- an earlier summary (e1 ").length, 2)
-    assert.strictEqual(whole.split("- the goal, as an earlier summary has it (e1 ").length, 2)
+    assert.strictEqual(whole.split("- an earlier summary (e2 ").length, 2)
+    assert.strictEqual(whole.split("- the goal, as an earlier summary has it (e2 ").length, 2)
   })
 })
 
