@@ -197,6 +197,16 @@ describe.each([1, 3, 10])("a log that begins with a summary, after %i compressio
     ] as const)
       assert.strictEqual(whole.split(fact).length - 1, times, fact)
   })
+  it("a snapshot of snapshots: the first and the latest words stay", () => {
+    let begin = ""
+    for (let round = 1; round <= count; round += 1) {
+      const said = entryOf(2, user(text(`Wish ${round}. ${"It is long. ".repeat(40)}`)))
+      const log = begin === "" ? [said] : [entryOf(1, user(text(begin)), { author: "summary" }), said]
+      begin = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(log)), { budget: 1_000, kept: [] })).text
+    }
+    for (const wish of [1, count - 1, count].filter((each) => each > 0)) assert.include(begin, `Wish ${wish}.`)
+    assert.isAtMost(begin.split("latest request").length, 2)
+  })
   it("one by another program: its facts stay", () => {
     const begin = "The host is db7.example.com. Milan decided to keep SQLite. ".repeat(4)
     const whole = writtenOut(compressed(count, { budget: 3_000, begin }).text)
