@@ -279,6 +279,12 @@ export const plainSnapshot = (text: string): Snapshot => ({
     })
 })
 
+/** Stands before words that a snapshot has as the user's, and nothing confirms. */
+const unconfirmed = "written by a model: "
+
+/** Whether a statement has such words. */
+export const isUnconfirmed = ({ text }: SnapshotItem): boolean => text.startsWith(`- ${unconfirmed}`)
+
 /**
  * Attributes words that are not the user's. Words that `isUserWords` does not confirm, and constraints without a quote, are marked
  * as written by a model.
@@ -287,7 +293,7 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
   const marked = (known: SnapshotItem): SnapshotItem =>
     statement(
       known.key,
-      `written by a model: ${unprotect(known.text.replace(wordsPattern, "$2"))
+      `${unconfirmed}${unprotect(known.text.replace(/^latest request:\n/, "").replace(wordsPattern, "$2"))
         .replace(/\s+/g, " ")
         .replace(/^- /, "")
         .trim()}`
@@ -299,9 +305,7 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
       const text = withoutForgedWords(known.text, isUserWords)
       if (words.length > 0) return text === known.text ? known : marked(known)
       const constraint = name === "active_constraints"
-      return constraint && !known.text.startsWith("- written by a model: ")
-        ? marked(known)
-        : changeItem(known, () => text)
+      return constraint && !isUnconfirmed(known) ? marked(known) : changeItem(known, () => text)
     })
   }
   return checked

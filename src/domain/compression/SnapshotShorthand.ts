@@ -180,7 +180,8 @@ const namesInBraces = (line: string): string => {
 }
 
 const withoutBraces = (text: string): string => {
-  const at = text.indexOf(`${namesHeading}\n`)
+  // It is the last statement. The user may have written such a line, too.
+  const at = text.lastIndexOf(`${namesHeading}\n`)
   if (at < 0) return text
   const [, lines = ""] = /^[^\n]*\n((?: {4}[^\n]*(?:\n|$))+)/.exec(text.slice(at)) ?? []
   const from = at + namesHeading.length + 1

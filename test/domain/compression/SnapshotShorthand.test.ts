@@ -132,3 +132,12 @@ describe("short forms", () => {
     }
   })
 })
+
+it("the index is written out, and not what the user wrote in its form", () => {
+  const said = "- names:\n    src/folder/{a.ts,b.ts}\n"
+  const shown = `${said}</overall_goal>\n- names:\n    src/folder/{c.ts,d.ts}\n    other`
+  assert.strictEqual(
+    writtenOut(shown),
+    `${said}</overall_goal>\n- names:\n    src/folder/c.ts src/folder/d.ts\n    other`
+  )
+})

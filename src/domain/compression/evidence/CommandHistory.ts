@@ -17,7 +17,7 @@ import {
   succeeded
 } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
-import { decisiveCommand, failureText, reasonText } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -174,7 +174,7 @@ const isHarmless = (command: string): boolean =>
   !runPrograms(command).some(({ program, words }) => isDryRun(program, words))
 
 /** Records the failure of a command. */
-const recordFailure = (
+export const recordFailure = (
   { failures }: CommandHistory,
   command: string,
   failure: Omit<OpenFailure, "program" | "checks">
@@ -316,6 +316,8 @@ export const recordResult = (
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
   if (commands.has(subject) && failures.get(subject)?.entry === entry) return
   failures.delete(subject)
+  // A snapshot has it in short.
+  failures.delete(shortSubject(subject))
   const isRefusal = refusedBy !== undefined
   if (failed || isRefusal) {
     const command = decisiveCommand(actions)

@@ -35,6 +35,7 @@ import {
   attributeWords
 } from "../Snapshot.ts"
 import { hasWindowsPaths } from "../WindowsPaths.ts"
+import { beginWith } from "./BegunState.ts"
 import {
   type Answer,
   type CommandHistory,
@@ -140,6 +141,8 @@ class Gathering {
   lastCall: LastCall | undefined
   /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
+  /** The snapshot with which the log begins: nothing else has what it stands for. */
+  begun: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
@@ -351,13 +354,18 @@ const gatherSummary = (
   state: Gathering,
   isUserWords: UserWordsWitness,
   role: Content["role"],
-  words: QuotedText
+  words: QuotedText,
+  isBeginning: boolean
 ): void => {
   // An empty snapshot is ours too, and must not be taken for the summary of another program.
   const snapshot = words.text.endsWith(renderSnapshot(emptySnapshot)) ? emptySnapshot : parseSnapshot(words.text)
   if (isSnapshot(snapshot)) {
     const known = attributeWords(snapshot, isUserWords)
     state.previous = state.previous === undefined ? known : mergeSnapshots(state.previous, known)
+    if (isBeginning) {
+      state.begun = state.previous
+      beginWith(state, words.entry, known)
+    }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
 }
@@ -514,10 +522,14 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const answerOf = answering(entries, pairs)
   const callOf = callsAnswered(entries, pairs)
   const scannedFrom = firstScanned(entries)
+  const said = entries.findIndex(({ author }) => author === undefined)
+  // The log has what a summary stands for, but for one before all that the user and the model said.
+  const begin = said < 0 ? entries.length : said
   yield
   for (const [index, entry] of entries.entries()) {
     const isEarlier = index < earlier.length
-    if (isEarlier && entry.author === "summary") continue
+    const isBeginning = index < begin
+    if (isEarlier && entry.author === "summary" && !isBeginning) continue
     // A name that left the window counts by the summary that still has it.
     if (!isEarlier) state.weights.now += 1
     gatherRequests(state, entries, index, callOf(index))
@@ -527,7 +539,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       gatherAttachments(state, entry, at)
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
-        gatherSummary(state, userWords, entry.content.role, words)
+        gatherSummary(state, userWords, entry.content.role, words, isBeginning)
       } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
       yield
     }

@@ -8,6 +8,9 @@ import { relativePath } from "../../text/WorkspacePath.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
+/** Stand in a snapshot above the files that were changed, and those that were only read. */
+export const fileHeadings = { changed: "changed:", read: "read, but not changed:" }
+
 /** The state of a file after the last call that touched it. */
 export interface FileState {
   readonly state: "read" | "created" | "modified" | "deleted"

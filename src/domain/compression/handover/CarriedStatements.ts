@@ -1,24 +1,36 @@
 import type { Evidence } from "../evidence/Evidence.ts"
-import { fileLine, type SectionName, type SnapshotItem, userWordsIn } from "../Snapshot.ts"
+import { emptySnapshot, fileLine, type SectionName, type SnapshotItem, userWordsIn } from "../Snapshot.ts"
 import { isIndex } from "./NameIndex.ts"
 
 /** Selects the statements of an earlier snapshot that the next one carries on. */
 
-/** Lines of an earlier snapshot that code writes anew each time, from the log. */
+/** Lines of an earlier snapshot that code writes anew each time, from the log or from the snapshot with which it begins. */
 const rewritten =
-  /^- (?:changed(?:, too)?:|other files that were named|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next|last action|tests |types |lint |build |since (?:tests|types|lint|build)[ ,]|read, newest first|working directory|\[[^\]]+\] |… |names|messages of|\d+ messages of the user|unresolved failure of |refused by |commit \w+: |with message e\d+ came |task text, |the user said |another agent reported \(|the agent \(e|.* failed \(e\d+\): )/
+  /^- (?:changed(?:, too)?:|other files that were named|seen, but not read|last written to |commands, latest first|read, but not changed|now \(|before that \(|next:|last action \(|(?:tests|types|lint|build) (?:passed|failed): |since (?:tests|types|lint|build)[ ,]|read, newest first|working directory|\[[^\]]+\] |… |names(?::| used|, by)|messages (?:left out|of the user)|\d+ messages of the user|unresolved failure of [^\n]*\(e\d|refused by (?:the user|a rule): )/
+
+/** Lines that tell of one entry, which code writes anew where the log has it. */
+const logged =
+  /^- (?:commit [0-9a-f]+: |with message e\d+ came |task text, [^\n]*\(e\d|the user said [^\n]*\(e\d+\) to: |another agent reported \(e|the agent \(e|[^\n]* failed \(e\d+\): )/
+
+/** Matches what is said of a summary by another program, with its entry. */
+const ofSummary = /^- (?:the goal, as an earlier summary has it|an earlier summary) \((e\d+)/
 
 /**
  * Returns a function that selects the statements of an earlier snapshot's section that the log does not have: what a model wrote, and
- * what it said of a summary by another program, without those whose keys the new items have.
+ * what it said of a summary by another program, without those whose keys the new items have. The snapshot with which the log begins is in the log.
  */
 export const carriedTo = (
-  { previous }: Evidence,
+  { begun = emptySnapshot, previous = emptySnapshot, summaries }: Evidence,
   name: SectionName
 ): ((taken: ReadonlyArray<SnapshotItem>) => ReadonlyArray<SnapshotItem>) => {
-  const earlier = (previous?.[name] ?? []).filter(
+  const known = new Set(begun[name].map(({ text }) => text))
+  const earlier = previous[name].filter(
     (item) =>
-      !isIndex(item) && !rewritten.test(item.text) && !fileLine.test(item.text) && userWordsIn(item.text).length === 0
+      !isIndex(item) &&
+      !rewritten.test(item.text) &&
+      !summaries.some(({ entry }) => entry === ofSummary.exec(item.text)?.[1]) &&
+      (known.has(item.text) || !(logged.test(item.text) || fileLine.test(item.text))) &&
+      userWordsIn(item.text).length === 0
   )
   return (taken) => {
     const keys = new Set(taken.map((known) => known.key))

@@ -1,5 +1,5 @@
 import { shortLine } from "../../text/OneLine.ts"
-import type { FileState } from "../evidence/FileHistory.ts"
+import { type FileState, fileHeadings } from "../evidence/FileHistory.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { type ListedLine, listedLine, listing, type Material, newestFirst, within, type Writer } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
@@ -31,7 +31,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
 }
 
 /** Stand above the lists. Of a file that was only named, a command may have printed or changed it. */
-const headings = { changed: "changed:", read: "read, but not changed:", named: "other files that were named:" }
+const headings = { ...fileHeadings, named: "other files that were named:" }
 
 /** A file in a list: by its name, and with the handle of its content. */
 interface ListedFile {

@@ -47,8 +47,8 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
   return !/^[\d_.,:/-]+(?:[KMGTkmgt]i?[Bb])?$/.test(name)
 }
 
-/** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`) tell of all. */
-const maxNumbered = 4
+/** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`), or in a folder that a tool listed (`deps/a/mix.exs`), tell of all. */
+const maxAlike = 4
 
 /** Returns a path without `./` before it and a slash after it, where it is a path without them. */
 const plainPath = (path: string): string => {
@@ -103,9 +103,11 @@ export function* rankedNames(
     .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
     .map(([name]) => name)
     .filter((name) => {
-      const form = weights.get(name)?.kind === "id" ? name : name.replace(/\d+/g, "0")
+      const { isShownOnly, kind } = weights.get(name) ?? {}
+      const listed = kind === "path" && isShownOnly === true ? name.replace(/[^/]+(?=\/[^/]+$)/, "0") : name
+      const form = kind === "id" ? name : listed.replace(/\d+/g, "0")
       forms.set(form, (forms.get(form) ?? 0) + 1)
-      return (forms.get(form) ?? 0) <= maxNumbered || isWanted(name)
+      return (forms.get(form) ?? 0) <= maxAlike || isWanted(name)
     })
 }
 

@@ -7,7 +7,14 @@ import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { LastCall } from "../evidence/Evidence.ts"
 import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
-import { labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
+import {
+  isUnconfirmed,
+  labelledWordsItem,
+  type Snapshot,
+  type SnapshotItem,
+  statement,
+  userWordsIn
+} from "../Snapshot.ts"
 import {
   byEnds,
   cost,
@@ -45,6 +52,13 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
     )
   )
   const carried = carriedTo(evidence, "overall_goal")([])
+  // Of words that only an earlier snapshot has, oldest first, the first say what the work is for and the latest where it is.
+  const words = carried.filter(isUnconfirmed)
+  const byWorth = [
+    ...carried.filter((item) => !isUnconfirmed(item)),
+    ...words.slice(0, 1),
+    ...newestFirst(words.slice(1))
+  ]
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * messagesShare
     const { clipped, items } = show(share(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
@@ -57,7 +71,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
       )
     }
     const media = within(attachments, share("besideMessages") / 2)
-    return { items: [...within(carried, share("besideMessages")), ...items, ...media], clipped }
+    const kept = new Set(within(byWorth, share("besideMessages")))
+    return { items: [...carried.filter((item) => kept.has(item)), ...items, ...media], clipped }
   }
 }
 

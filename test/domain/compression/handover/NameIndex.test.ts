@@ -88,6 +88,20 @@ describe("the rank of names", () => {
     )
     assert.includeMembers([...names], ["entry.Type", "renderRow"])
   })
+
+  it("has some of the files that a glob found in many folders, and all that were used", () => {
+    const folders = [..."abcdefghij"].map((letter) => `deps/${letter}sh`)
+    const files = folders.map((folder) => `${folder}/mix.exs`)
+    const names = ranked(
+      ...ran("glob", { pattern: "**/mix.exs" }, files.join("\n")),
+      ...files.slice(0, 3).flatMap((path) => ran("read", { path }, "defmodule"))
+    )
+    assert.includeMembers([...names], files.slice(0, 3))
+    assert.lengthOf(
+      names.filter((name) => name.startsWith("deps/")),
+      3 + 4
+    )
+  })
 })
 
 describe("files that were named", () => {

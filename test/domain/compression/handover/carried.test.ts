@@ -43,16 +43,19 @@ const stretch = (round: number): ReadonlyArray<Content> => [
 /** Compresses again and again, with the log at hand, as in a chat. */
 const compressed = (
   rounds: number,
-  { budget, first = [] }: { budget: number; first?: ReadonlyArray<Content> }
+  { begin, budget, first = [] }: { budget: number; first?: ReadonlyArray<Content>; begin?: string | undefined }
 ): { text: string; snapshot: Snapshot } => {
   const log: Array<Entry> = []
-  let earlier: Entry | undefined
+  // The log of a session that was taken over with a summary alone begins with it.
+  let earlier = begin === undefined ? undefined : entryOf(2, user(text(begin)), { author: "summary" })
   let made: { text: string; snapshot: Snapshot } | undefined
   for (let round = 1; round <= rounds; round += 1) {
     const fresh = [...(round === 1 ? first : []), ...stretch(round)].map((content, at) =>
       entryOf(round * 1_000 + at, content)
     )
-    const dropped = [...log]
+    const dropped = round === 1 ? [] : [...log]
+    if (round === 1 && earlier !== undefined)
+      log.push(entryOf(1, user(text("On Linux.")), { author: "environment" }), earlier)
     log.push(...fresh)
     const evidence = Work.runSync(
       gatherEvidence(earlier === undefined ? fresh : [earlier, ...fresh], {
@@ -66,8 +69,8 @@ const compressed = (
         budget,
         kept: [],
         cwd,
-        messages: log.flatMap((each) => requestSpans(each)),
-        pins: { original: log.flatMap((each) => requestSpans(each))[0] }
+        messages: ofUser(log),
+        pins: begin === undefined ? { original: ofUser(log)[0] } : {}
       })
     )
     earlier = entryOf(round * 1_000 + 999, user(text(made.text)), { author: "summary" })
@@ -75,6 +78,9 @@ const compressed = (
   if (made === undefined) throw new Error("no round")
   return made
 }
+
+const ofUser = (log: ReadonlyArray<Entry>) =>
+  log.flatMap((each) => (each.author === undefined ? requestSpans(each) : []))
 
 const lines = (snapshot: Snapshot, name: SectionName): ReadonlyArray<string> => snapshot[name].map((item) => item.text)
 const rounds = [1, 2, 3, 5, 10, 20]
@@ -146,6 +152,84 @@ describe("again and again", () => {
     assert.include(words[0], "Round 1")
     assert.include(words.at(-1), "Round 20")
   })
+})
+
+describe.each([1, 3, 10])("a log that begins with a summary, after %i compressions", (count) => {
+  it("a snapshot: what it alone knows of the work stays", () => {
+    const { text: begin } = Work.runSync(
+      composeSnapshot(
+        Work.runSync(
+          gatherEvidence(
+            [
+              user(text("Build part0.")),
+              ...turn("Write", { file_path: `${cwd}/src/new.ts`, content: "a" }, { output: "created" }),
+              ...turn("Read", { file_path: `${cwd}/src/seen.ts` }, { output: "b" }),
+              ...turn("Bash", { command: "deploy all" }, { error: "Exit code 1\nerror: no such host" }),
+              ...turn("Bash", { command: "tool1 check" }, { error: "Exit code 1\nerror: part0 is wrong" }),
+              ...turn("Bash", { command: "npm test" }, { error: "Exit code 1\nerror: 1 failed" }),
+              ...turn("TodoWrite", { todos: [{ content: "ship it", status: "pending" }] }, { output: "ok" }),
+              ...turn("Bash", { command: "git commit -am 'Begin'" }, { output: "[main abc1234] Begin" }),
+              model(
+                text("I chose SQLite over Postgres because no server has to run beside it. Shall I go on with it?")
+              ),
+              user(text("yes")),
+              model(text("On it: next I will look at the tables of the database, one after the other."))
+            ].map((content, at) => entryOf(1 + at, content)),
+            { cwd }
+          )
+        ),
+        { budget: 4_000, kept: [], cwd }
+      )
+    )
+    const whole = writtenOut(compressed(count, { budget: 6_000, begin }).text)
+    for (const [fact, times] of [
+      ["    src/new.ts (created)\n", 1],
+      ["    src/seen.ts", 1],
+      ["- unresolved failure of deploy all (", 1],
+      ["no such host", 1],
+      // The log has a later failure of it.
+      ["- unresolved failure of tool1 check (", 1],
+      ["unresolved failure of npm test", 0],
+      ["[pending] ship it", 1],
+      ["- commit abc1234: Begin (", 1],
+      ["original request: Build part0.", 1],
+      ["- the user said yes (", 1]
+    ] as const)
+      assert.strictEqual(whole.split(fact).length - 1, times, fact)
+  })
+  it("a snapshot of snapshots: the first and the latest words stay", () => {
+    let begin = ""
+    for (let round = 1; round <= count; round += 1) {
+      const said = entryOf(2, user(text(`Wish ${round}. ${"It is long. ".repeat(40)}`)))
+      const log = begin === "" ? [said] : [entryOf(1, user(text(begin)), { author: "summary" }), said]
+      begin = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(log)), { budget: 1_000, kept: [] })).text
+    }
+    for (const wish of [1, count - 1, count].filter((each) => each > 0)) assert.include(begin, `Wish ${wish}.`)
+    assert.isAtMost(begin.split("latest request").length, 2)
+  })
+  it("one by another program: its facts stay", () => {
+    const begin = "The host is db7.example.com. Milan decided to keep SQLite. ".repeat(4)
+    const whole = writtenOut(compressed(count, { budget: 3_000, begin }).text)
+    assert.include(whole, "db7.example.com")
+    assert.strictEqual(whole.split("- an earlier summary (e2 ").length, 2)
+    assert.strictEqual(whole.split("- the goal, as an earlier summary has it (e2 ").length, 2)
+  })
+})
+
+it.each([
+  "the user said no to Redux",
+  "commit messages: in the imperative",
+  "tests in test/slow run at night alone",
+  "next.config.mjs: holds the redirects",
+  "names of tables are plural",
+  "build artefacts lie in out/"
+])("what a model wrote stays: %s", (said) => {
+  const begin = `<state_snapshot>\n<key_knowledge>\n- ${said}\n</key_knowledge>\n</state_snapshot>`
+  const log = stretch(1).map((content, at) => entryOf(1 + at, content))
+  const evidence = Work.runSync(
+    gatherEvidence([entryOf(50, user(text(begin)), { author: "summary" })], { cwd, earlier: log })
+  )
+  assert.include(Work.runSync(composeSnapshot(evidence, { budget: 2_000, kept: [], cwd })).text, `- ${said}\n`)
 })
 
 it.each([
