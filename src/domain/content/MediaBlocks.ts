@@ -1,4 +1,5 @@
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
+import { bytesOf } from "./Base64Bytes.ts"
 import { outputText, type Part } from "./Content.ts"
 
 /**
@@ -163,7 +164,7 @@ export const splitMedia = (value: unknown): SplitMedia => {
 /** Describes media by their kind and size, or their address. */
 export const mediaText = ({ fileData, inlineData }: Part): string =>
   fileData === undefined
-    ? `[${inlineData?.mimeType ?? "data"} of ${Math.floor(((inlineData?.data?.length ?? 0) * 3) / 4)} bytes]`
+    ? `[${inlineData?.mimeType ?? "data"} of ${bytesOf(inlineData?.data ?? "").length} bytes]`
     : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
 
 const wordsOf = (value: unknown): ReadonlyArray<string> | undefined => {

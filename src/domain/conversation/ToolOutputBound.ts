@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { bytesOf } from "../content/Base64Bytes.ts"
 import { type Part, withOutput } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
@@ -69,7 +70,7 @@ export const boundedPart = (part: Part, handle: Handle, recipe: BoundedForm): Pa
 /** Returns the note for an image or a document that does not fit the window. */
 export const omittedMediaNote = (part: Part): string => {
   const { data = "", mimeType = "file" } = part.inlineData ?? {}
-  return `${runtimeMark} A ${untrustedLine(mimeType)} of ${Math.floor((data.length * 3) / 4)} bytes stood here; it does not fit the window.`
+  return `${runtimeMark} A ${untrustedLine(mimeType)} of ${bytesOf(data).length} bytes stood here; it does not fit the window.`
 }
 
 /** Returns the maximum for each so that all together fit. Small ones leave the rest of their share to the others. */

@@ -474,7 +474,7 @@ describe("requests", () => {
     const isImage = type.startsWith("image/")
     const isSent = (isInline || isWeb) && (isImage || type === "application/pdf")
     const url = isInline ? `data:${type};base64,aGk=` : place
-    const words = isInline ? `[${mimeType} of 3 bytes]` : `[${mimeType} at ${place}]`
+    const words = isInline ? `[${mimeType} of 2 bytes]` : `[${mimeType} at ${place}]`
     const contents = [user(text("q"), part)]
     const file = { filename: "file.pdf", file_data: url }
     const shown = (isTaken: boolean, isText: string, taken: Json) => (isTaken ? taken : { type: isText, text: words })
