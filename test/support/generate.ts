@@ -710,12 +710,12 @@ export const changedSummaries = (change: (text: string) => Effect.Effect<string>
     }))
   ).pipe(Layer.provide(Summarizer.layerExtractive))
 
-/** Runs of a script where there is no full count: each plays a whole conversation. */
-const quickScripts = isUnitTier ? 6 : 50
+/** Runs of a script where there is no full count, fewer than of other properties: each plays a whole conversation. */
+const quickScripts = (full: number) => (isUnitTier ? 6 : Math.max(6, Math.ceil(full / 20)))
 
 /** Size and seed of a run of the engine: the same cases in every run. A failure prints the seed and the smallest case. */
 export const thousand = (seed: string, runs = 1_000) => ({
-  runs: runsOf(runs, quickScripts),
+  runs: runsOf(runs, quickScripts(runs)),
   seed,
   size: 24,
   maxShrinks: 400
