@@ -66,6 +66,10 @@ describe("CacheBreaks", () => {
       [undefined]
     )
     assert.deepStrictEqual(next({ thread: "subagent" }), [])
+    const [compaction, other] = ["compression", "subagent"].map((thread) =>
+      breaksIn([request("a", 0, 0, 100_000, { thread }), request("b", 1, 0, 100_000, { thread })])
+    )
+    assert.deepStrictEqual([compaction, other], [[], lost("system")])
   })
 
   it("takes the life of a cache from what was paid for, and the day from where the agent ran", () => {

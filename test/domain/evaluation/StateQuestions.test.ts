@@ -274,6 +274,7 @@ describe("the answers", () => {
     ["right", gone, "- commands; they succeeded if no result stands beside:\n    git rm -f src/old.ts"],
     ["right", file, "- last written to lib/spotter/annotation.ex (e5):\n    def x"],
     ["stale", gone, "- src/old.ts: modified (1 change; e3)"],
+    ["stale", gone, "- src/old.ts: modified (1 change; e3)\n- read, but not changed:\n    src/old.ts"],
     ["right", port, "PORT was changed from 8080 to 9090"],
     ["stale", port, "- PORT is 8080"],
     ["right", port, "- last written to a (e9):\n    PORT=9090\n- last written to a (e4):\n    PORT=8080"],

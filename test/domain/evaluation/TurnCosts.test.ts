@@ -63,10 +63,10 @@ describe("the cost of turns", () => {
       entry(3, model(text("yes")), [5])
     ])
     assert.deepStrictEqual(
-      turnCosts(talk, { model: "other", prices }).map(({ cost, sent, turn }) => [turn, sent, cost]),
+      turnCosts(talk, { model: "other", prices }).map(({ cached, cost, sent, turn }) => [turn, sent, cached, cost]),
       [
-        [0, 0, null],
-        [1, 13, null]
+        [0, 0, 0, null],
+        [1, 13, 0, null]
       ]
     )
   })

@@ -367,6 +367,7 @@ describe("previews", () => {
   it("are short and mark the cut", () => {
     const cut = preview(text("x".repeat(1_000_000)))
     assert.strictEqual(cut, `${"x".repeat(59)}…`)
+    assert.strictEqual(preview(text("x".repeat(60))), "x".repeat(60))
     assert.strictEqual(preview(call("read", { path: "a" })), '{"path":"a"}')
     assert.strictEqual(preview(response("read", { output: "out" })), "out")
   })
