@@ -48,6 +48,11 @@ describe("consolidation", () => {
       [{ ...call("f", {}, "1"), thoughtSignature: "s", later: { a: 1 } }]
     ],
     [
+      "an id that names no call, or the second one that it names, is left out",
+      [[call("f", {}, ""), call("g", {}, "1")], [call("h", {}, "1")]],
+      [call("f", {}), call("g", {}, "1"), call("h", {})]
+    ],
+    [
       "media and kinds nobody knows stay in order",
       [
         [{ inlineData: { mimeType: "image/png", data: "aGk=" } }, text("a")],

@@ -200,6 +200,29 @@ it.effect("a strategy may let the oldest messages leave before a request", () =>
   }).pipe(Effect.provide(services(runner)))
 })
 
+it.effect("nothing is told of shortened results where there are none", () =>
+  Effect.gen(function* () {
+    const stored: Array<string> = []
+    const log = { append: ({ _tag }: SessionEvent) => Effect.sync(() => void stored.push(_tag)) }
+    const chat = yield* Chat.make({ log, session: emptySession, settings })
+    yield* chat.append([{ content: user(text("Read.")) }, { content: model(text("I have.")) }])
+    const told = yield* Stream.runCollect(chat.send("go on"))
+    assert.include(stored, "Compressed")
+    assert.notInclude(
+      told.map(({ _tag }) => _tag),
+      "ToolOutputMasked"
+    )
+  }).pipe(
+    Effect.provide(
+      services(
+        runnerWith({
+          open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(2) }) })
+        })
+      )
+    )
+  )
+)
+
 describe("the session of a strategy in a chat", () => {
   /** A strategy that records what happens to its sessions. */
   const recording = (record: Ref.Ref<ReadonlyArray<string>>, name = "mine") => {

@@ -1,13 +1,40 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { strategies } from "../../../src/domain/compression/strategies/Strategies.ts"
+import { model, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { ContextOverflow } from "../../../src/services/chat/FitRequest.ts"
+import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
 import { countingBy } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
+
+/** A quarter of the window is for what is sent of the messages. */
+it.effect.each<readonly [window: number, tokens: number]>([
+  [4_000, 1_000],
+  [16_000, 4_000]
+])("of a summarizing model with a window of %i tokens, as the settings say: %i are sent", ([window, tokens]) =>
+  Effect.gen(function* () {
+    const { chat } = yield* begin({
+      models: { writer: { window } },
+      policy: { summarizer: "model", model: "writer", preserve: 0.1 }
+    })
+    const words = Array.from({ length: 60 }, (_, n) => [
+      { content: user(text(`${n} words of oak. `.repeat(60))) },
+      { content: model(text(`${n} of oak. `.repeat(60))) }
+    ])
+    yield* chat.append(words.flat())
+    yield* chat.compress()
+    const calls = yield* ScriptedModel.Script.use((script) => script.calls)
+    const [asked] = calls.filter(({ method }) => method === "generate").map(({ request }) => request)
+    if (asked === undefined) return assert.fail("no model was asked")
+    const sent = yield* estimateContents({ contents: asked.contents })
+    assert.isAbove(sent, tokens * 0.5)
+    assert.isBelow(sent, tokens * 1.6)
+  }).pipe(Effect.provide(ScriptedModel.layer(() => "no snapshot").pipe(Offline.layerWithModel)))
+)
 
 describe("a window that is smaller than the system prompt", () => {
   it("is one that it fills, too", () => {
