@@ -65,10 +65,7 @@ export const readEvents = Effect.fnUntraced(function* <E>({ scan }: LogSource<E>
 })
 
 /** Folds a log, up to `to` or to its end. */
-export const readWhole = Effect.fnUntraced(function* <E>(
-  { id, scan }: LogSource<E>,
-  to = wholeRange.to
-): Effect.fn.Return<ReadLog, E | SessionStoreError> {
+export const readWhole = Effect.fnUntraced(function* <E>({ id, scan }: LogSource<E>, to = wholeRange.to) {
   const lines = new LogLines()
   let session = emptySession
   let isHeadless = true
@@ -110,10 +107,7 @@ const isLogError = (error: unknown): boolean =>
  * Reads as much of a log as its session needs: from this checkpoint on, or all of it. After an error in that part it reads the whole
  * log, so that the error names the right line.
  */
-export const readFrom = Effect.fnUntraced(function* <E>(
-  source: LogSource<E>,
-  last: CheckpointLine | undefined
-): Effect.fn.Return<ReadLog, E | SessionStoreError> {
+export const readFrom = Effect.fnUntraced(function* <E>(source: LogSource<E>, last: CheckpointLine | undefined) {
   const view =
     last === undefined ? undefined : yield* Effect.catchIf(readView(source, last), isLogError, () => Effect.undefined)
   return view ?? (yield* readWhole(source))

@@ -336,7 +336,7 @@ export const listSessions = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   ids: ReadonlyArray<string>,
   names: ReadonlySet<string>
-): Effect.fn.Return<ReadonlyArray<ListedSession>> {
+) {
   const now = yield* Clock.currentTimeMillis
   const cache = names.has(fileName) ? yield* readRows(catalogue) : new Map<string, CachedRow>()
   const titled = new Set(withEnding(names, ".title"))

@@ -1,11 +1,10 @@
-import { Effect, type FileSystem, type PlatformError, type Scope } from "effect"
+import { Effect, type FileSystem, type PlatformError } from "effect"
 import { Buffer } from "node:buffer"
 import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
 import { checkpointMark } from "../../domain/session/LogFormat.ts"
 import { LogReader } from "../../domain/session/LogReader.ts"
-import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import { headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
+import { headlessLog, lineError } from "../../services/session/SessionStore.ts"
 import * as LogReading from "./LogReading.ts"
 import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
@@ -166,11 +165,7 @@ export const readWholeLog = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /** Reads the events of a log as it is now. An incomplete last line, which a writer may be writing, is left out. */
-export const readEvents = Effect.fnUntraced(function* (
-  folder: SessionFolder,
-  id: string,
-  blobs: Blobs
-): Effect.fn.Return<ReadonlyArray<SessionEvent>, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
+export const readEvents = Effect.fnUntraced(function* (folder: SessionFolder, id: string, blobs: Blobs) {
   const events = yield* LogReading.readEvents(logIn({ id, blobs, source: fileSource(yield* openLog(folder, id)) }))
   return events[0]?._tag === "Started" ? events : yield* headlessLog(id)
 }, Effect.scoped)

@@ -1,4 +1,4 @@
-import { Array, Clock, Effect, Layer, Option, Schedule, Schema, type Scope, Semaphore } from "effect"
+import { Array, Clock, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -274,9 +274,7 @@ const findBlobs = ({ sql }: SessionTables, session: string, prefix: string) =>
     (rows) => rows.map(({ hash }) => hash).filter(isHash)
   )
 
-const openTables = Effect.fnUntraced(function* ({
-  tenant = ""
-}: SqlSessionOptions): Effect.fn.Return<SessionTables, SessionStoreError, SqlClient.SqlClient | Scope.Scope> {
+const openTables = Effect.fnUntraced(function* ({ tenant = "" }: SqlSessionOptions) {
   const sql = yield* SqlClient.SqlClient
   if (Option.isSome(yield* Effect.serviceOption(sql.transactionService))) {
     return yield* sessionUnavailable(

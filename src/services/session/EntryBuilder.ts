@@ -29,7 +29,7 @@ export class HandleIndex {
   /** Assigns a handle to a text with this hash: the shortest one that no other bytes have. */
   readonly assign = Effect.fnUntraced(
     { self: this as HandleIndex },
-    function* (this: HandleIndex, hash: Hash, text: () => string): Effect.fn.Return<Handle, never, TempStore> {
+    function* (this: HandleIndex, hash: Hash, text: () => string) {
       const store = yield* TempStore
       const others = new Set<Handle>()
       for (;;) {
@@ -94,9 +94,7 @@ export const RangeName = Context.Reference<RangeNaming>("palimpsest/services/ses
  * Returns the handle of a range of entries, made from the handles of all their parts. The recalled content is assembled on
  * recall, so nothing is stored twice.
  */
-export const rangeHandle = Effect.fnUntraced(function* (
-  entries: ReadonlyArray<Entry>
-): Effect.fn.Return<Handle, never, TempStore> {
+export const rangeHandle = Effect.fnUntraced(function* (entries: ReadonlyArray<Entry>) {
   const ownName = (yield* RangeName)(entries)
   if (ownName !== undefined) return ownName
   const { hash } = yield* TempStore

@@ -28,9 +28,7 @@ interface RetentionResult {
 }
 
 /** Deletes a session for good, and with it the sessions of the agents that it started. */
-export const remove = Effect.fn("SessionRetention.remove")(function* (
-  id: string
-): Effect.fn.Return<void, SessionStoreError, SessionStore> {
+export const remove = Effect.fn("SessionRetention.remove")(function* (id: string) {
   const store = yield* SessionStore
   const all = yield* store.summaries
   const childrenOf = (parent: string): ReadonlyArray<string> =>

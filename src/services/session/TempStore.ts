@@ -1,8 +1,8 @@
 import { Context, Effect, type Layer, Schema } from "effect"
 import { type Handle, Hash, isHandle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
-import { type Excerpt, excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
-import { readQuery, type RecallQuery } from "../../domain/conversation/RecallQuery.ts"
+import { excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
+import { readQuery } from "../../domain/conversation/RecallQuery.ts"
 import {
   type FoundParts,
   type HiddenPart,
@@ -183,17 +183,14 @@ export class BlobFolder extends Context.Service<
 export const blobFolderOf = (file: string): string => `${file}.blobs`
 
 /** The selected part of a text (see `Selection`), in slices. */
-export const select = Effect.fnUntraced(function* (
-  text: string,
-  selection: Selection
-): Effect.fn.Return<Excerpt, BadPattern> {
+export const select = Effect.fnUntraced(function* (text: string, selection: Selection) {
   const { grep } = selection
   const pattern = grep === undefined ? undefined : yield* Patterns.compile(grep, { ignoresCase: false })
   return yield* Patterns.run(excerpt(text, selection, pattern))
 })
 
 /** Compiles a query: as a regular expression, or else as plain text, with the reason. */
-export const compileQuery = Effect.fnUntraced(function* (query: string): Effect.fn.Return<RecallQuery, BadPattern> {
+export const compileQuery = Effect.fnUntraced(function* (query: string) {
   const written = readQuery(query)
   if (written === undefined) return yield* new BadPattern({ message: "it is blank" })
   const { ignoresCase, pattern, plain, words } = written
@@ -209,10 +206,7 @@ export const compileQuery = Effect.fnUntraced(function* (query: string): Effect.
 })
 
 /** Searches parts for a pattern (see `RecallSearch`), in slices. */
-export const search = Effect.fnUntraced(function* (
-  parts: ReadonlyArray<HiddenPart>,
-  request: RecallSearch
-): Effect.fn.Return<FoundParts, BadPattern> {
+export const search = Effect.fnUntraced(function* (parts: ReadonlyArray<HiddenPart>, request: RecallSearch) {
   return yield* Patterns.run(searching(parts, yield* compileQuery(request.pattern), request))
 })
 

@@ -30,7 +30,7 @@ it.effect.each<readonly [window: number, tokens: number]>([
     const calls = yield* ScriptedModel.Script.use((script) => script.calls)
     const [asked] = calls.filter(({ method }) => method === "generate").map(({ request }) => request)
     if (asked === undefined) return assert.fail("no model was asked")
-    const sent = yield* estimateContents({ contents: asked.contents })
+    const sent = yield* estimateContents({ model: asked.model, contents: asked.contents })
     assert.isAbove(sent, tokens * 0.5)
     assert.isBelow(sent, tokens * 1.6)
   }).pipe(Effect.provide(ScriptedModel.layer(() => "no snapshot").pipe(Offline.layerWithModel)))

@@ -44,7 +44,7 @@ import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummaryRequest } from "../summary/Summarizer.ts"
 import { redactedCalls, failuresAsOutcomes, keptOut, summaryEntries, noop } from "./CompressionResults.ts"
-import { type CompressRequest, type CompressionResult, PlanRefused } from "./CompressRequest.ts"
+import { type CompressRequest, PlanRefused } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
@@ -268,9 +268,7 @@ const decided = Effect.fnUntraced(function* (
   }
 })
 
-const compress = Effect.fn("Compression.gemini")(function* (
-  request: CompressRequest
-): Effect.fn.Return<CompressionResult, never, Summarizer | TokenCounter | TempStore> {
+const compress = Effect.fn("Compression.gemini")(function* (request: CompressRequest) {
   const { items, request: inputs } = inputOf(request)
   const { decision, failedSaves } = yield* decided(request, items, inputs)
   const planned = yield* planStep(

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import type { Degraded } from "../../../domain/compression/Compression.ts"
 import { fileLists, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
 import { asModelWrote } from "../../../domain/compression/Snapshot.ts"
@@ -59,10 +58,10 @@ import { firstUnits } from "../../../domain/text/Bytes.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { askInOrder, chainOf, type ModelChain } from "../summary/ModelChain.ts"
 import { type AskRequest, type Summarizer, SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import { unverified, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
+import { unverified } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
 import { ImageReducer, type Reducer } from "./ImageReducer.ts"
-import type { Assembled, AssembleRequest, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
+import type { AssembleRequest, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
 
 /** The runner of the strategy `openclaw`: summaries in stages, an audit, and facts that code adds below them. */
@@ -122,7 +121,7 @@ const rolling = Effect.fnUntraced(function* (
   writing: Writing,
   groups: ReadonlyArray<Group>,
   { again, earlier }: { readonly again?: string | undefined; readonly earlier: string | undefined }
-): Effect.fn.Return<string, SummarizerError, Summarizer> {
+) {
   const { summaryRequest, window } = writing
   const chunks = chunksOf(groups, chunkTokens(groups, window))
   let record = earlier
@@ -147,7 +146,7 @@ const staged = Effect.fnUntraced(function* (
   writing: Writing,
   groups: ReadonlyArray<Group>,
   options: { readonly again?: string | undefined; readonly earlier: string | undefined }
-): Effect.fn.Return<string, SummarizerError, Summarizer> {
+) {
   if (!needsStages(groups, chunkTokens(groups, writing.window))) return yield* rolling(writing, groups, options)
   const parts = yield* Effect.forEach(halves(groups), (part, index) =>
     rolling(writing, part, { earlier: index === 0 ? options.earlier : undefined })
@@ -163,7 +162,7 @@ const staged = Effect.fnUntraced(function* (
 const audited = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Entry>,
   write: (again: string | undefined) => Asked<string>
-): Effect.fn.Return<{ readonly record: string; readonly degraded: Degraded | null }, SummarizerError, Summarizer> {
+) {
   const ask = firstUnits(plainText(messages.findLast(isFromUser)?.content ?? user()), openRequestChars)
   const identifiers = identifiersOf(
     yield* Effect.forEach(messages.slice(-identifierMessages), (entry) => Work.run(serialized([entry], serialization)))
@@ -185,10 +184,7 @@ const audited = Effect.fnUntraced(function* (
 })
 
 /** Writes the summary of what leaves the window with a model. */
-const write = Effect.fnUntraced(function* (
-  request: CompressRequest,
-  summaryRequest: SummaryRequest
-): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
+const write = Effect.fnUntraced(function* (request: CompressRequest, summaryRequest: SummaryRequest) {
   const { conversation, policy } = request
   const writing: Writing = { request, summaryRequest, window: policy.limit, chain: chainOf(policy.model) }
   const messages = summaryRequest.entries.filter(({ author }) => author !== "summary")
@@ -253,13 +249,7 @@ const reducing = ({ reduce }: Reducer, images: ReadonlyArray<LargeImage>) =>
 const open = (): Effect.Effect<StrategySession> =>
   Effect.map(ImageReducer, (reducer) => ({
     ingest: (items) => reducing(reducer, largeImages(items)),
-    assemble: Effect.fnUntraced(function* ({
-      at,
-      conversation,
-      policy,
-      scale,
-      window
-    }: AssembleRequest): Effect.fn.Return<Assembled> {
+    assemble: Effect.fnUntraced(function* ({ at, conversation, policy, scale, window }: AssembleRequest) {
       const items = movable(conversation)
       const turns = policy?.turnLimit
       const pruned = yield* Work.run(

@@ -81,7 +81,7 @@ export interface Summary {
 const gathered = new WeakMap<SummaryRequest, Evidence>()
 
 /** Returns the evidence in the entries of a request. Gathers it once per request. */
-export const evidenceOf = Effect.fnUntraced(function* (request: SummaryRequest): Effect.fn.Return<Evidence> {
+export const evidenceOf = Effect.fnUntraced(function* (request: SummaryRequest) {
   const evidence = gathered.get(request) ?? (yield* Work.run(gatherEvidence(request.entries, request)))
   gathered.set(request, evidence)
   return evidence
@@ -94,7 +94,7 @@ const writtenByCode = new WeakMap<Summary, { readonly request: SummaryRequest; r
 export const extractiveSummary = Effect.fnUntraced(function* (
   request: SummaryRequest,
   rest: Pick<Summary, "degraded" | "calls"> = {}
-): Effect.fn.Return<Summary> {
+) {
   const { audit, text } = yield* Work.run(composeSnapshot(yield* evidenceOf(request), request))
   const summary: Summary = Object.freeze({ ...rest, text })
   writtenByCode.set(summary, { request, audit })
