@@ -40,14 +40,14 @@ const joined = (parts: ReadonlyArray<Part>): string =>
     .trim()
 
 const blocks = ({ author, content: { parts, role } }: Entry, options: SerializeOptions): ReadonlyArray<string> => {
-  const spoken = joined(parts.filter((part) => isText(part) && !isThought(part)))
+  const words = joined(parts.filter((part) => isText(part) && !isThought(part)))
   const thought = options.thoughts ? joined(parts.filter(isThought)) : ""
   const calls = parts.flatMap((part) => (isCall(part) ? [callText(part.functionCall)] : []))
   const media = options.media ? parts.filter(isMedia).length : 0
   const speaker = role === "model" ? "Assistant" : author === undefined ? "User" : "Program"
   return [
     ...(thought === "" ? [] : [`[Assistant thinking]: ${thought}`]),
-    ...(spoken === "" ? [] : [`[${speaker}]: ${spoken}`]),
+    ...(words === "" ? [] : [`[${speaker}]: ${words}`]),
     ...(calls.length === 0 ? [] : [`[Assistant tool calls]: ${calls.join("; ")}`]),
     ...parts.filter(isResponse).map((part) => `[Tool result]: ${resultText(answerText(part), options)}`),
     ...(media === 0 ? [] : [`[${media} ${media === 1 ? "file" : "files"} left out]`])

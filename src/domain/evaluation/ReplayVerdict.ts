@@ -18,7 +18,7 @@ export interface PlayedStrategy {
   readonly figures: Figures
 }
 
-const named = ({ strategy }: Pick<PlayedStrategy, "strategy">): string => `\`${strategy}\``
+const strategyName = ({ strategy }: Pick<PlayedStrategy, "strategy">): string => `\`${strategy}\``
 
 const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, turns: number): string => {
   const isPriced = played.every(({ cost }) => cost !== null)
@@ -30,11 +30,11 @@ const costSentence = (played: ReadonlyArray<PlayedStrategy>, window: number, tur
   if (least === undefined) return ""
   if (dearest === undefined) {
     const paid = isPriced ? `, ${figure(least)}` : ""
-    return `${plural(turns, "turn")} ${place} took ${plural(least.compressions, "compression")} with ${named(least)}: ${plural(least.sent, "token")} sent${paid}.`
+    return `${plural(turns, "turn")} ${place} took ${plural(least.compressions, "compression")} with ${strategyName(least)}: ${plural(least.sent, "token")} sent${paid}.`
   }
   if (sizeOf(dearest) === sizeOf(least))
     return `All strategies ${isPriced ? "cost" : "send"} the same ${place}: ${figure(least)}.`
-  return `${named(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(dearest) - sizeOf(least), sizeOf(dearest))} less than ${named(dearest)} (${figure(dearest)}).`
+  return `${strategyName(least)} ${isPriced ? "costs" : "sends"} least ${place}: ${figure(least)}, ${share(sizeOf(dearest) - sizeOf(least), sizeOf(dearest))} less than ${strategyName(dearest)} (${figure(dearest)}).`
 }
 
 const percent = ({ part, whole }: Ratio): string => share(part, whole)
@@ -59,18 +59,18 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
       : `; with one recall, ${tested.map(({ reachable, strategy }) => `${percent(reachable)} with \`${strategy}\``).join(", ")}`
   // Each strategy is tested by the facts that it dropped, so their numbers differ.
   const stays = ({ kept }: typeof best) => `${percent(kept)} of ${number(kept.whole)}`
-  const rest = others.map((one) => `${stays(one)} with ${named(one)}`).join(", ")
+  const rest = others.map((one) => `${stays(one)} with ${strategyName(one)}`).join(", ")
   return [
     others.length === 0
-      ? `Of ${plural(best.kept.whole, "name")} that the agent used again, ${percent(best.kept)} are still in the context with ${named(best)}${recalled}.`
-      : `Of the names that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${recalled}.`
+      ? `Of ${plural(best.kept.whole, "name")} that the agent used again, ${percent(best.kept)} are still in the context with ${strategyName(best)}${recalled}.`
+      : `Of the names that the agent used again, ${stays(best)} are still in the context with ${strategyName(best)}, ${rest}${recalled}.`
   ]
 }
 
 const advice = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<string> => {
   const refusing = played.filter(({ refused }) => refused > 0)
   if (refusing.length > 0) {
-    const counts = refusing.map((one) => `${number(one.refused)} with ${named(one)}`).join(", ")
+    const counts = refusing.map((one) => `${number(one.refused)} with ${strategyName(one)}`).join(", ")
     return [`Messages that no request could hold: ${counts}; take a larger window.`]
   }
   return played.every(({ compressions }) => compressions === 0)

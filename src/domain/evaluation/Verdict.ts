@@ -43,7 +43,7 @@ const maxSentences = 3
 const namedFacts = 3
 const maxNameChars = 60
 
-const named = (name: string): string => {
+const quotedName = (name: string): string => {
   const line = name.replace(/[`\s]+/g, " ").trim()
   return `\`${line.length > maxNameChars ? `…${line.slice(1 - maxNameChars)}` : line}\``
 }
@@ -59,7 +59,7 @@ const lostSentence = ({ lost, tellsNames }: Findings): ReadonlyArray<Sentence> =
   const { after, facts, keptByCode } = lost
   const kept = facts - lost.lost.length
   const names = tellsNames ? lost.lost.filter((name) => name !== "").slice(0, namedFacts) : []
-  const among = names.length === 0 ? "" : `, among them ${listed(names.map(named))}`
+  const among = names.length === 0 ? "" : `, among them ${listed(names.map(quotedName))}`
   const where = after === null ? "at the start" : `after ${after}`
   const code =
     keptByCode !== undefined && keptByCode > kept
@@ -79,7 +79,7 @@ const readSentence = ({ inspection, tellsNames }: Findings): ReadonlyArray<Sente
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
   if (worst === undefined || repeated < tokens.all / 50) return []
   const others = reads.length - 1
-  const file = tellsNames ? named(fileName(worst.path)) : "One file"
+  const file = tellsNames ? quotedName(fileName(worst.path)) : "One file"
   const all = share(repeated, tokens.all)
   const rest =
     others === 0
@@ -116,7 +116,9 @@ const largestSentence = ({ inspection, kindNames }: Findings): ReadonlyArray<Sen
   const [part] = largest
   if (part === undefined || part.tokens < tokens.all / 10 || part.tokens < 1_000) return []
   const by =
-    part.tool === null ? (kindNames[part.kind] ?? "text") : `${kindNames[part.kind] ?? "text"} of ${named(part.tool)}`
+    part.tool === null
+      ? (kindNames[part.kind] ?? "text")
+      : `${kindNames[part.kind] ?? "text"} of ${quotedName(part.tool)}`
   const advice = part.kind === "output" ? "; a narrower call would have been enough" : ""
   return [
     {
@@ -142,7 +144,9 @@ const largestKindSentence = ({ inspection, kindNames }: Findings): Sentence => {
   const [tool] = tools
   if (kind === undefined || tokens.all === 0) return { weight: 0, text: "This conversation has no counted content." }
   const most =
-    tool === undefined ? "" : `, and ${named(tool.tool)} alone has ${share(tool.arguments + tool.output, tokens.all)}`
+    tool === undefined
+      ? ""
+      : `, and ${quotedName(tool.tool)} alone has ${share(tool.arguments + tool.output, tokens.all)}`
   const now =
     compactions.length === 0
       ? "nothing was compacted"

@@ -48,9 +48,9 @@ export const checkNextEvent = (before: LogSoFar, event: SessionEvent, gaps: bool
   }
   if (event._tag !== "Compressed") return undefined
   const { drop, shorten } = event.patch
-  const named = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)]
-  const places = before.places(named)
-  const missing = named.find((id) => !places.has(id))
+  const referredIds = [...(drop === undefined ? [] : [drop.from, drop.to]), ...shorten.map((one) => one.entry)]
+  const places = before.places(referredIds)
+  const missing = referredIds.find((id) => !places.has(id))
   if (missing !== undefined) return malformed(`the compression refers to ${missing}, which is not in view`)
   return drop !== undefined && (places.get(drop.from) ?? 0) > (places.get(drop.to) ?? 0)
     ? malformed(`the compression drops from ${drop.from} to ${drop.to}, which come in the other order`)

@@ -22,11 +22,11 @@ const decoded = (literal: string): string => {
   let value = ""
   let from = 1
   const escape = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g
-  const named: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }
+  const escapes: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" }
   for (const found of literal.matchAll(escape)) {
     const [whole, code, letter = ""] = found
     value += literal.slice(from, found.index)
-    value += code === undefined ? (named[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16))
+    value += code === undefined ? (escapes[letter] ?? letter) : String.fromCharCode(Number.parseInt(code, 16))
     from = found.index + whole.length
   }
   return value + literal.slice(from, -1)

@@ -21,7 +21,7 @@ const passProgram =
   /(?:\b|\\[nrt])(sshpass|docker|podman|redis-cli|unzip|7z|az|oc|mongo\w{0,8}|mysql\w{0,8}|mariadb\w{0,8})\b/
 
 /** The word for a password in languages whose letters no name of a program has, or in several words, and the value that it has in a sentence. */
-const spoken =
+const loginInWords =
   /(?:密码|密碼|口令|パスワード|비밀번호|암호|пароль|contraseña|mot de passe|\bsenha|wachtwoord|hasło)["'`*_]{0,2}[ \t]{0,4}(?:[:=]|是|为|為|は|는|은|\b(?:est|es|is|to)(?= )|é(?= ))[ \t]{0,4}["'`“「]?([!-~]{6,128})/giu
 /** A way to store a password. */
 const algorithm = /^(?:sha|md|aes|argon|pbkdf|bcrypt)-?\d*/i
@@ -101,7 +101,7 @@ export const findLogins = (text: string, from: number, to: number, findings: Arr
     else if (next === "%" && /^%2F%2F/i.test(text.slice(at + 1, at + 7))) add(userAt(text, at + 7))
     else if (next === "5" || next === "6" || next === "*") add(pgPassAt(text, at))
   })
-  for (const { 0: whole, 1: said = "", index } of text.slice(from, to + 256).matchAll(spoken)) {
+  for (const { 0: whole, 1: said = "", index } of text.slice(from, to + 256).matchAll(loginInWords)) {
     const value = said.replace(/["'`.,:;!?)]+$/, "")
     const start = from + index + whole.length - said.length
     const isOther = [formed, fileName, algorithm].some((form) => form.test(value)) || isPlaceholder(value, false)

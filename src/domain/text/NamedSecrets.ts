@@ -274,12 +274,12 @@ const valuesOfList = ({ end, isFlag, before, name, nameClass, text }: Naming): L
     at = Math.max(at, matchAt(listGap, text, at))
     const value = text.charAt(at) === "]" ? undefined : valueAt(text, at)
     if (value === undefined) break
-    const named = { name, sign: ":", isFlag, before, after: "" }
+    const assignment = { name, sign: ":", isFlag, before, after: "" }
     const isOne =
       nameClass === "pin"
         ? isPin(value.text)
         : nameClass === "password"
-          ? isNoWord(value.text) && isPassword(value, named)
+          ? isNoWord(value.text) && isPassword(value, assignment)
           : nameClass === "secret" && isSecretValue(value)
     if (isOne) findings.push({ start: value.start, end: value.end, kind: kindOf(nameClass) })
     at = value.quote === "" ? value.end : Math.min(text.length, value.end + value.quote.length)
@@ -291,22 +291,22 @@ const valuesOfList = ({ end, isFlag, before, name, nameClass, text }: Naming): L
 /** Returns whether a value after a sign is a secret, and its kind. */
 const assignedKind = (value: Value, naming: Naming, { isLoose, sign }: AssignedPlace): Kind | undefined => {
   const { before, isFlag, isQuery, name, nameClass, text } = naming
-  const named = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
+  const assignment = { name, sign: sign.trim(), isFlag, before, after: text.slice(value.end, value.end + 8) }
   switch (nameClass) {
     case "password":
       // Page texts are written this way too.
       if (isLoose && !isNoWord(value.text)) return undefined
       if (isFlag && value.quote === "" && sign === "" && !isNoWord(value.text)) return undefined
-      return isPassword(value, named) ? "password" : undefined
+      return isPassword(value, assignment) ? "password" : undefined
     case "pin":
       return isPin(value.text) ? "password" : undefined
     case "secret":
-      return isNamedSecret(value, named) ? "secret" : undefined
+      return isNamedSecret(value, assignment) ? "secret" : undefined
     case "key": {
       const isLong =
         value.text.length >= 20 &&
         (isQuery ||
-          (isEnvironment(named) &&
+          (isEnvironment(assignment) &&
             !/CACHE|PRIMARY|SORT|PUBLIC|PARTITION|IDEMPOTENCY|FOREIGN|ROUTING|SHARD|OBJECT|LOOKUP/.test(name)))
       return isLong && isSecretValue(value) ? "secret" : undefined
     }

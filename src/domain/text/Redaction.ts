@@ -128,7 +128,7 @@ const inWholeText = (findings: ReadonlyArray<Finding>, gaps: Seen["gaps"]): Read
 export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>> {
   const { gaps, text } = yield* seeing(whole)
   const findings: Array<Finding> = []
-  const named: Array<Finding> = []
+  const namedSecrets: Array<Finding> = []
   const pieces: Array<Finding> = []
   let reached = 0
   for (let from = 0; from < text.length; from += window) {
@@ -136,11 +136,11 @@ export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>>
     for (const span of privateKeysIn(text, from, to)) findings.push({ ...span, kind: privateKey })
     reached = findTokens(text, Math.max(from, reached), to, findings)
     findLogins(text, from, to, findings)
-    findNamed(text, from, to, named)
+    findNamed(text, from, to, namedSecrets)
     for (const span of keyPiecesIn(text, from, to)) pieces.push({ ...span, kind: privateKey })
     yield
   }
-  return inWholeText(resolvedFindings(text, [...findings, ...named, ...pieces]), gaps)
+  return inWholeText(resolvedFindings(text, [...findings, ...namedSecrets, ...pieces]), gaps)
 }
 
 /** Returns every secret of a text, in order. */

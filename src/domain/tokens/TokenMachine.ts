@@ -589,7 +589,7 @@ const makeMachine = (): Machine => {
     // Long runs of blanks have the row of the shorter ones, except for one blank more.
     const only = mode.row === before ? inFamily.indexOf(true) : undefined
     before = mode.row
-    const behind = statesBehind(layout, tables, mode, false, only)
+    const following = statesBehind(layout, tables, mode, false, only)
     for (let column = 0; column < columns; column += 1) {
       const kind = kinds[column] ?? 0
       if (only !== undefined && only !== kind) continue
@@ -597,7 +597,7 @@ const makeMachine = (): Machine => {
       const classCost = costs[layout.classCosts + 2 * column + (inFamily[kind] === true ? 0 : 1)] ?? 0
       const cost = mode.more === undefined ? undefined : fixedCost(mode, column)
       row[column] = stepTo(
-        (behind[kind] ?? 0) + (slots[column] ?? 0),
+        (following[kind] ?? 0) + (slots[column] ?? 0),
         cost ?? Math.max(0, own === unfitted ? classCost : own)
       )
     }

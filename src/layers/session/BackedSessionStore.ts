@@ -83,19 +83,19 @@ const encodeAll = Effect.fnUntraced(function* (blobs: TempStore["Service"], even
 
 // Heads.
 
-interface Head extends SessionHead {
+interface StoredHead extends SessionHead {
   readonly version: number
 }
 
-const headText = (head: Head): string => JSON.stringify(head)
+const headText = (head: StoredHead): string => JSON.stringify(head)
 
 const textOr = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** Reads a head; undefined when it is not one. */
-const headFrom = (text: string): Head | undefined => {
+const headFrom = (text: string): StoredHead | undefined => {
   const value = parsedOrUndefined(text)
   if (typeof value !== "object" || value === null || !("version" in value)) return undefined
-  const { cwd, firstPrompt, model, parent, startedAt, version }: Partial<Record<keyof Head, unknown>> = value
+  const { cwd, firstPrompt, model, parent, startedAt, version }: Partial<Record<keyof StoredHead, unknown>> = value
   return {
     version: typeof version === "number" ? version : 0,
     firstPrompt: textOr(firstPrompt),
@@ -106,7 +106,7 @@ const headFrom = (text: string): Head | undefined => {
   }
 }
 
-const headAfter = (events: ReadonlyArray<SessionEvent>): Head => ({
+const headAfter = (events: ReadonlyArray<SessionEvent>): StoredHead => ({
   ...headOf(events),
   version: events[0]?._tag === "Started" ? events[0].version : logVersion
 })
@@ -139,20 +139,20 @@ const summaryOf = ({ bytes, head, holder, id, title, updatedAt }: BackedRow): Se
 /** A line, and the head of its session where the line changes it. */
 interface HeadedLine {
   readonly line: BackedLine
-  readonly head: Head | undefined
+  readonly head: StoredHead | undefined
 }
 
 /** A head that a later first prompt changes. */
-const openHead = (head: Head | undefined) => (head?.firstPrompt === undefined ? head : undefined)
+const openHead = (head: StoredHead | undefined) => (head?.firstPrompt === undefined ? head : undefined)
 
 /** The head to store with an event: only the first message of the user changes it. */
-const headWith = (head: Head | undefined, event: SessionEvent): Head | undefined => {
+const headWith = (head: StoredHead | undefined, event: SessionEvent): StoredHead | undefined => {
   if (head === undefined) return undefined
   const { firstPrompt } = headOf([event])
   return firstPrompt === undefined ? undefined : { ...head, firstPrompt }
 }
 
-const sinkOf = (source: Source, owner: SessionOwner, opened: Head | undefined): LogSink<HeadedLine> => {
+const sinkOf = (source: Source, owner: SessionOwner, opened: StoredHead | undefined): LogSink<HeadedLine> => {
   const { backing, blobs, id } = source
   // The head of the session while it has no first prompt; later appends do not change it.
   let current = openHead(opened)
@@ -180,7 +180,7 @@ const sinkOf = (source: Source, owner: SessionOwner, opened: Head | undefined): 
 }
 
 /** Opens the writer of a log in this state, until the scope closes. */
-const openLog = (source: Source, owner: SessionOwner, state: ReadLog, head: Head | undefined) =>
+const openLog = (source: Source, owner: SessionOwner, state: ReadLog, head: StoredHead | undefined) =>
   Effect.map(openWriter(sinkOf(source, owner, head), state), (log) => ({
     ...log,
     checkWritable: source.backing.checkWritable?.(source.id)

@@ -389,9 +389,9 @@ const record = (
 const answerTo = (server: Server, incoming: http.IncomingMessage, text: string, outgoing: http.ServerResponse) => {
   const { describe = noModel, key, lookups, script } = server
   const accepted = key === undefined || incoming.headers[keyHeader] === key
-  const named = incoming.method === "GET" ? modelRoute.exec(incoming.url ?? "")?.groups?.["model"] : undefined
-  if (named !== undefined) {
-    const name = decodeURIComponent(named)
+  const encodedName = incoming.method === "GET" ? modelRoute.exec(incoming.url ?? "")?.groups?.["model"] : undefined
+  if (encodedName !== undefined) {
+    const name = decodeURIComponent(encodedName)
     lookups.push(name)
     return accepted ? describe(name) : keyInvalid
   }

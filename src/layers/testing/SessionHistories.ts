@@ -167,7 +167,7 @@ const partsOf = ({ numbers, parts }: EventSeed, { conversation }: Session): Even
 }
 
 /** The entry of the view that a number names; one that may not exist when the view is empty. */
-const named = ({ ids }: EventParts, n: number): EntryId => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
+const someEntry = ({ ids }: EventParts, n: number): EntryId => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
 
 /** An entry that there was, in the view or not. */
 const earlier = ({ first, next, second }: EventParts): EntryId => entryId(((first * 7 + second) % next) + 1)
@@ -189,7 +189,7 @@ const appendedEvent = ({ first, made, next, second }: EventParts): SessionEvent 
 /** Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet. */
 const shortenings = (event: EventParts, word: string): Patch["shorten"] =>
   event.rest.map((n, index) => ({
-    entry: n === 9 ? entryId(event.next + 1) : n === 8 ? entryId(1) : named(event, n),
+    entry: n === 9 ? entryId(event.next + 1) : n === 8 ? entryId(1) : someEntry(event, n),
     part: index % 2,
     replacement: textPart(`${word} ${event.next} ${n}`),
     tokens: TokenCount.make(n)
@@ -207,7 +207,7 @@ const compressedEvent = (event: EventParts): SessionEvent => {
     before: TokenCount.make(9),
     after: TokenCount.make(3),
     patch: {
-      ...(first === 9 ? {} : { drop: { from: named(event, from ?? 0), to: named(event, to ?? 0) } }),
+      ...(first === 9 ? {} : { drop: { from: someEntry(event, from ?? 0), to: someEntry(event, to ?? 0) } }),
       insert: second === 9 ? [] : [{ ...made(next), author: "summary" }],
       shorten: shortenings(event, "shortened")
     }
@@ -236,7 +236,7 @@ const questionEvent = (
 ): SessionEvent => {
   const { at, first, second } = event
   const call = `c${first}`
-  const about = { at, entry: named(event, second), ignorable: true } as const
+  const about = { at, entry: someEntry(event, second), ignorable: true } as const
   switch (kind) {
     case "QuestionAsked": {
       const detail = second < 5 ? null : `detail ${second}`
@@ -299,7 +299,7 @@ const eventOf = (seed: EventSeed, session: Session): SessionEvent => {
     case "Masked":
       return { _tag: kind, at, shorten: shortenings(event, "masked") }
     case "Pinned":
-      return { _tag: kind, at, pin: { entry: named(event, first), part: 0, start: 0, end: second } }
+      return { _tag: kind, at, pin: { entry: someEntry(event, first), part: 0, start: 0, end: second } }
     case "Compressed":
       return compressedEvent(event)
   }

@@ -269,12 +269,12 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const { background } = history
   if (background.size === 0) return false
   const args = call.functionCall?.args
-  const named = typeof args === "object" && args !== null ? Object.values(args) : []
-  const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
+  const values = typeof args === "object" && args !== null ? Object.values(args) : []
+  const command = values.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
   if (command === undefined || ended === undefined) return false
   // How a command ends after Ctrl-C of the agent says nothing.
-  if (!named.some((value) => String(value).includes("\u0003")))
+  if (!values.some((value) => String(value).includes("\u0003")))
     endBackground(history, command, ended, entry, answer.handle)
   forgetBackground(history, command)
   return true

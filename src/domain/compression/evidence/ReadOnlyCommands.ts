@@ -60,8 +60,8 @@ const reads = ({ program, words }: RunProgram): boolean => {
 
 /** Whether the first verb among the words of a task reads: `kubectl get pods`, `gcloud run services describe api`. */
 const readsBy = (program: string, words: ReadonlyArray<string>): boolean => {
-  const named = words.filter((word, at) => !word.startsWith("-") && !takesValue(program, words[at - 1]))
-  if (program === "git") return readingVerb.test(named[0] ?? "") || gitVerb.test(named[0] ?? "")
+  const operands = words.filter((word, at) => !word.startsWith("-") && !takesValue(program, words[at - 1]))
+  if (program === "git") return readingVerb.test(operands[0] ?? "") || gitVerb.test(operands[0] ?? "")
   const managed = /^(?:aws|gcloud|az|kubectl|helm|terraform|tofu|systemctl|launchctl|docker|docker-compose|gh)$/.test(
     program
   )
@@ -69,7 +69,7 @@ const readsBy = (program: string, words: ReadonlyArray<string>): boolean => {
     readingVerb.test(word) ? word !== "version" || !/^p?npm$|^yarn$/.test(program) : managed && resourceVerb.test(word)
   // To some, runs are things to look at.
   const runs = !/^(?:gh|gcloud)$/.test(program)
-  const verb = named.find((word) => reads(word) || writingVerb.test(word) || (runs && word === "run"))
+  const verb = operands.find((word) => reads(word) || writingVerb.test(word) || (runs && word === "run"))
   return verb !== undefined && reads(verb)
 }
 

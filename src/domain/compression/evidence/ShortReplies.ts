@@ -98,10 +98,10 @@ export const askedBefore = (reply: string, before: string): string | undefined =
   const words = numbered(reply.trim())
   if (words === "" || before === "" || saysMore(words)) return undefined
   const text = before.slice(-maxSearchedChars)
-  const named = namesIn(words)
-  const options = named.flatMap((each) => optionIn(text, each) ?? [])
+  const optionNames = namesIn(words)
+  const options = optionNames.flatMap((each) => optionIn(text, each) ?? [])
   const question = questionIn(text)
-  const isChoice = options.length > 0 && options.length === named.length && !asksAmount.test(text)
+  const isChoice = options.length > 0 && options.length === optionNames.length && !asksAmount.test(text)
   const asked = isChoice ? options.join(" · ") : question
   return asked === undefined ? undefined : clipped(asked)
 }

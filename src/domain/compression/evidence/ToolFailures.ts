@@ -90,8 +90,8 @@ export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string =>
   if (command !== undefined) return command.command
   const args = call.functionCall?.args
   const fields = typeof args === "object" && args !== null ? Object.entries(args) : []
-  const named = subjectArguments.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
-  const subject = [...named, ...fields.map(([, value]) => value)].find(
+  const mainValues = subjectArguments.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
+  const subject = [...mainValues, ...fields.map(([, value]) => value)].find(
     (value) => typeof value === "string" && value !== ""
   )
   return `${call.functionCall?.name ?? ""} ${String(subject ?? "")}`.trim()

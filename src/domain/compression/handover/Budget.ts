@@ -130,7 +130,7 @@ export const cost = (item: SnapshotItem): number => {
 }
 
 /** Returns the items that fit the budget, in order. One that does not fit is skipped, and a smaller later one may still fit. */
-export const within = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
+export const withinBudget = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
   const kept: Array<SnapshotItem> = []
   let left = budget
   for (const candidate of items) {

@@ -1,7 +1,15 @@
 import { shortLine } from "../../text/OneLine.ts"
 import { type FileState, fileHeadings } from "../evidence/FileHistory.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import { type ListedLine, listedLine, listing, type Material, newestFirst, within, type Writer } from "./Budget.ts"
+import {
+  type ListedLine,
+  listedLine,
+  listing,
+  type Material,
+  newestFirst,
+  withinBudget,
+  type Writer
+} from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
 import { isTransient } from "./NameIndex.ts"
 
@@ -71,8 +79,12 @@ export const artifactItems = (material: Material): Writer => {
   const edits = editItems(material)
   const carried = carriedTo(evidence, "artifact_trail")
   return (share) => {
-    const artifacts = [...folder, ...fileList("changed", changed, share("changed")), ...within(edits, share("edits"))]
-    return [...artifacts, ...within(carried(artifacts), share("carried"))]
+    const artifacts = [
+      ...folder,
+      ...fileList("changed", changed, share("changed")),
+      ...withinBudget(edits, share("edits"))
+    ]
+    return [...artifacts, ...withinBudget(carried(artifacts), share("carried"))]
   }
 }
 
@@ -85,6 +97,6 @@ export const fileItems = ({ evidence, named }: Material): Writer => {
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
     const files = [...fileList("read", read, share("read")), ...fileList("named", others, share("named"))]
-    return [...files, ...within(carried(files), share("carried"))]
+    return [...files, ...withinBudget(carried(files), share("carried"))]
   }
 }

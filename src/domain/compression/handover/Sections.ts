@@ -28,7 +28,7 @@ import {
   sharesAt,
   linesOf,
   unformatted,
-  within,
+  withinBudget,
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
@@ -70,8 +70,8 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
         )
       )
     }
-    const media = within(attachments, share("besideMessages") / 2)
-    const kept = new Set(within(byWorth, share("besideMessages")))
+    const media = withinBudget(attachments, share("besideMessages") / 2)
+    const kept = new Set(withinBudget(byWorth, share("besideMessages")))
     return { items: [...carried.filter((item) => kept.has(item)), ...items, ...media], clipped }
   }
 }
@@ -111,8 +111,8 @@ const constraintItems = (material: Material): ((share: Shares, shown: ShownMessa
       ({ entry, part, text }) =>
         hidden.has(`${entry}:${part}`) && !shown.some((words) => words.entry === entry && words.text.includes(text))
     )
-    const constraints = [...pinned(share), ...within(distinct.map(itemOf), share("constraints"))]
-    constraints.push(...within(carried(constraints), share("constraints")))
+    const constraints = [...pinned(share), ...withinBudget(distinct.map(itemOf), share("constraints"))]
+    constraints.push(...withinBudget(carried(constraints), share("constraints")))
     return constraints
   }
 }
@@ -194,9 +194,9 @@ const nowItems = (material: Material): Writer => {
       )
     )
     return [
-      ...within(items, budget),
+      ...withinBudget(items, budget),
       ...checks,
-      ...within([...earlier.slice(0, 1), ...old, ...earlier.slice(1)], share("before"))
+      ...withinBudget([...earlier.slice(0, 1), ...old, ...earlier.slice(1)], share("before"))
     ]
   }
 }
@@ -219,8 +219,8 @@ const taskItems = (material: Material): Writer => {
   )
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
-    const task = [...now(share), ...within(todos, share("todos")), ...within(failures, share("failures"))]
-    task.push(...within(carried(task), share("carried")))
+    const task = [...now(share), ...withinBudget(todos, share("todos")), ...withinBudget(failures, share("failures"))]
+    task.push(...withinBudget(carried(task), share("carried")))
     return task
   }
 }
@@ -237,8 +237,8 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const actions = [...within(items, share("commits")), ...list(share("commands"))]
-    actions.push(...within(carried(actions), share("carried")))
+    const actions = [...withinBudget(items, share("commits")), ...list(share("commands"))]
+    actions.push(...withinBudget(carried(actions), share("carried")))
     return actions
   }
 }
@@ -286,13 +286,13 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       )
     )
     const knowledge = [
-      ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
-      ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
-      ...within(settled, share("settled")),
-      ...within(reports, share("reports")),
-      ...within(decisions, share("decisions"))
+      ...withinBudget(taskTexts, Math.max(share("task"), 40 * tasks.length)),
+      ...summaryTexts.flatMap((summary) => withinBudget([summary], share("summary"))),
+      ...withinBudget(settled, share("settled")),
+      ...withinBudget(reports, share("reports")),
+      ...withinBudget(decisions, share("decisions"))
     ]
-    knowledge.push(...within(carried(knowledge), share("carried") * 2))
+    knowledge.push(...withinBudget(carried(knowledge), share("carried") * 2))
     return knowledge
   }
 }

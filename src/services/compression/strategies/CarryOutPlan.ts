@@ -258,12 +258,12 @@ const droppedEarlier = (
 
 const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: ReadonlyArray<Secret>) => {
   const pins = plan.steps.filter((step) => step._tag === "Pin")
-  const named = new Set<string>(pins.map(({ entry }) => entry))
+  const pinnedIds = new Set<string>(pins.map(({ entry }) => entry))
   const log = new Map(
     pins.length === 0
       ? []
       : [...view(conversation).map(({ entry }) => entry), ...entries(conversation)]
-          .filter(({ id }) => named.has(id))
+          .filter(({ id }) => pinnedIds.has(id))
           .map((entry) => [entry.id, entry])
   )
   const spans = (why: (typeof pins)[number]["why"]): ReadonlyArray<Span> =>

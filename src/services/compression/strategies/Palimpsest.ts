@@ -108,10 +108,10 @@ const climb = Effect.fnUntraced(function* (request: CompressRequest) {
     const shown = rung === 0 ? result : asLadder(result, degraded, calls)
     // Only the first rung asks a model.
     unusable ??= result.unusable
-    const noted = unusable === undefined ? shown : { ...shown, unusable }
-    if (fitsLimit(noted.outcome, request.policy)) return noted
-    degraded ??= reasonOf(noted.outcome, request)
-    best = better(best, noted)
+    const reported = unusable === undefined ? shown : { ...shown, unusable }
+    if (fitsLimit(reported.outcome, request.policy)) return reported
+    degraded ??= reasonOf(reported.outcome, request)
+    best = better(best, reported)
   }
   return best === undefined ? noop("nothing to compress", viewTokens(request.conversation)) : tooLarge(best, request)
 })

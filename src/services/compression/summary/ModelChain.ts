@@ -50,7 +50,7 @@ const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
   const failed: Array<FailedModel> = []
   // Each failure is reported once, with the next call that was answered.
   let reported = 0
-  const noted = (calls: ReadonlyArray<SummaryCall>): ReadonlyArray<SummaryCall> => {
+  const withFailures = (calls: ReadonlyArray<SummaryCall>): ReadonlyArray<SummaryCall> => {
     const [first, ...rest] = calls
     const unreported = failed.slice(reported)
     if (first === undefined || unreported.length === 0) return calls
@@ -61,7 +61,7 @@ const inOrder = Effect.fnUntraced(function* <A extends Given, R>(
   for (const [index, model] of remaining.entries()) {
     const isLast = index === remaining.length - 1
     const tried = yield* Effect.result(attempt(model, isLast))
-    chain.calls.push(...noted(tried._tag === "Success" ? tried.success.calls : tried.failure.calls))
+    chain.calls.push(...withFailures(tried._tag === "Success" ? tried.success.calls : tried.failure.calls))
     if (tried._tag === "Success" && (isLast || tried.success.text.trim() !== ""))
       return { value: tried.success, failed }
     const { message, reason } = tried._tag === "Success" ? emptySummary : tried.failure

@@ -150,7 +150,7 @@ const maxTime = Duration.minutes(3)
 const maxAskTime = Duration.minutes(5)
 
 /** Runs code of a program: with a time limit, and with defects and interruptions of its own as failures. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, limit = maxTime) =>
+const withTimeLimit = <A, E, R>(effect: Effect.Effect<A, E, R>, limit = maxTime) =>
   effect.pipe(
     // In a fiber of its own, so that it ends no other.
     Effect.timeoutOrElse({
@@ -179,11 +179,11 @@ export const bounded = (summarizer: Summarizer["Service"]): Summarizer["Service"
   const { ask, count, limitsItself = false, summarize } = summarizer
   if (limitsItself) return summarizer
   const limited = <A>(effect: () => Effect.Effect<A, SummarizerError>) =>
-    Effect.mapError(within(Effect.suspend(effect), maxAskTime), asSummarizerError)
+    Effect.mapError(withTimeLimit(Effect.suspend(effect), maxAskTime), asSummarizerError)
   return {
     limitsItself: true,
     summarize: (request) =>
-      within(Effect.suspend(() => summarize(request))).pipe(
+      withTimeLimit(Effect.suspend(() => summarize(request))).pipe(
         Effect.catch((error) => (error instanceof SummarizerError ? Effect.fail(error) : failed(request, error)))
       ),
     ...(ask === undefined ? {} : { ask: (request: AskRequest) => limited(() => ask(request)) }),
@@ -250,7 +250,7 @@ export class Summarizer extends Context.Service<
         summarize: (request) =>
           Effect.suspend(() => write(request)).pipe(
             Effect.provideContext(context),
-            (written) => within(written),
+            (written) => withTimeLimit(written),
             Effect.matchEffect({
               onSuccess: (text) =>
                 typeof text === "string"

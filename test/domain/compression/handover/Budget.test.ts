@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { listedLine, listing, sharesAt, within, shortener } from "../../../../src/domain/compression/handover/Budget.ts"
+import { listedLine, listing, sharesAt, withinBudget, shortener } from "../../../../src/domain/compression/handover/Budget.ts"
 import { type SnapshotItem, statement } from "../../../../src/domain/compression/Snapshot.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 
@@ -31,7 +31,7 @@ describe("a listing", () => {
 /** The least budget in which an item fits. */
 const leastBudget = (item: SnapshotItem): number => {
   let budget = 1
-  while (within([item], budget).length === 0) budget += 1
+  while (withinBudget([item], budget).length === 0) budget += 1
   return budget
 }
 
@@ -41,9 +41,9 @@ it("of items, all that fit are taken in order, to the last token", () => {
   )
   const costs = items.map(leastBudget)
   const total = costs.reduce((sum, one) => sum + one, 0)
-  assert.deepStrictEqual(within(items, total), items)
-  assert.deepStrictEqual(within(items, total - 1), items.slice(0, 2))
-  assert.deepStrictEqual(within(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
+  assert.deepStrictEqual(withinBudget(items, total), items)
+  assert.deepStrictEqual(withinBudget(items, total - 1), items.slice(0, 2))
+  assert.deepStrictEqual(withinBudget(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
 })
 
 it.each([

@@ -14,7 +14,7 @@ const wordsIn = ({ text }: Span): number => text.trim().split(/\s+/).length
 const asks = (span: Span): boolean => wordsIn(span) >= 3 || /\P{ASCII}/u.test(span.text)
 
 /** By version of a log: its first request, which is that of every later version. */
-const known = new WeakMap<PersistentList.Node<Entry>, Span>()
+const firstRequests = new WeakMap<PersistentList.Node<Entry>, Span>()
 
 /**
  * Returns the user's first request in the log. Earlier compressions removed it from the view, but not from the log.
@@ -22,11 +22,11 @@ const known = new WeakMap<PersistentList.Node<Entry>, Span>()
  */
 export const originalRequest = ({ log }: Conversation): Span | undefined => {
   let node = log
-  while (node !== undefined && !known.has(node)) node = node.before
-  const before = node === undefined ? undefined : known.get(node)
+  while (node !== undefined && !firstRequests.has(node)) node = node.before
+  const before = node === undefined ? undefined : firstRequests.get(node)
   const { first, isSure } =
     before === undefined ? firstRequest(PersistentList.toArray(log)) : { first: before, isSure: true }
-  if (log !== undefined && first !== undefined && isSure) known.set(log, first)
+  if (log !== undefined && first !== undefined && isSure) firstRequests.set(log, first)
   return first
 }
 
