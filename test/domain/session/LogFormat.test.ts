@@ -274,6 +274,7 @@ describe("stored parts", () => {
       const spilled: SpilledParts = new Map([[key, { hash, size: 1, form: found?.form ?? "json" }]])
       const line = encodeLine(event, spilled)
       if (JSON.stringify(part).includes("long")) assert.notInclude(line, "long")
+      if (source !== undefined) assert.notInclude(line, "12345678901234567")
       const read = decoded(line)
       if (read === undefined) throw new Error("expected a line")
       assert.deepStrictEqual([...read.spilled], [...spilled])
@@ -290,6 +291,12 @@ describe("stored parts", () => {
       new Map([[key, "{ broken"]])
     )
     assert.isTrue(Result.isFailure(back) && lineProblemText(back.failure).includes(hash))
+  })
+
+  it("that were not fetched stay empty", () => {
+    const event = appended(entryOf([text("")]))
+    const spilled: SpilledParts = new Map([[spillKey(id(1), 0), { hash, size: 1, form: "text" }]])
+    assert.deepStrictEqual(restoreSpilled({ event, spilled }, new Map()), Result.succeed(event))
   })
 
   it("stores parts of 8 KiB and more, counted in bytes", () => {

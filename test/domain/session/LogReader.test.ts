@@ -61,6 +61,11 @@ describe("a log read from its bytes", () => {
     }
   )
 
+  it("reads the lines before one that is no UTF-8, also of the same chunk", () => {
+    const { found, reader } = read([Uint8Array.of(...whole, 0xff, 0x0a)])
+    assert.deepStrictEqual([found.map(({ event }) => event), reader.good], [events, whole.length])
+  })
+
   it.each([
     ["broken\n{}\n", "this is not JSON"],
     ["broken\nhalf", "this is not JSON"],
