@@ -19,7 +19,7 @@ const exists = (file: string) =>
     () => false
   )
 
-/** Builds the program, or waits until another worker of this run has: the file to run is written last. */
+/** Makes the package of the program, or waits until another worker of this run has: the file to run is written last. */
 const buildOnce = async (shared: string): Promise<string> => {
   const bundle = path.join(shared, "palimpsest.mjs")
   const failed = path.join(shared, "failed")
@@ -31,7 +31,7 @@ const buildOnce = async (shared: string): Promise<string> => {
     return bundle
   }
   try {
-    await promisify(execFile)(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle])
+    await promisify(execFile)(process.execPath, [path.join(root, "scripts", "prepareProgram.mjs"), shared])
   } catch (error) {
     await writeFile(failed, String(error))
     throw error
