@@ -38,13 +38,13 @@ const kept = path.join(root, "node_modules", ".vitest-cache", "program")
 
 const digestOfSources = async (): Promise<string> => {
   const hash = createHash("sha256")
-  const files = await Array.fromAsync(
-    glob(
-      sources.flatMap((name) => [name, `${name}/**/*.*`]),
-      { cwd: root, withFileTypes: true }
-    )
-  )
-  const names = files.filter((file) => file.isFile()).map((file) => path.join(file.parentPath, file.name))
+  const names: Array<string> = []
+  for await (const file of glob(
+    sources.flatMap((name) => [name, `${name}/**/*.*`]),
+    { cwd: root, withFileTypes: true }
+  )) {
+    if (file.isFile()) names.push(path.join(file.parentPath, file.name))
+  }
   for (const name of names.sort()) hash.update(`${path.relative(root, name)}\0`).update(await readFile(name))
   return hash.digest("hex").slice(0, 16)
 }
