@@ -164,8 +164,7 @@ const tests = () => {
   })
 
   it.effect("has a dark scheme, by system preference or by its button", function* () {
-    const html = yield* session
-    const { check, page } = yield* open(html, { scheme: "light" })
+    const { check, page } = yield* open(yield* written(example), { scheme: "light" })
     yield* Effect.promise(async () => {
       const ground = () => evaluate<string>(page, "getComputedStyle(document.body).backgroundColor")
       const light = await ground()
