@@ -424,10 +424,9 @@ const warm = async (file, parts) => {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [, , given] = process.argv
-  const { file, folder } = await build(given)
+  const { file, folder } = await build()
   // If this fails, the user's first run of a command saves the compiled code.
   const isWarm = existsSync(path.join(folder, `${process.version}-${process.arch}`))
-  if (given === undefined && !isWarm) await warm(file, folder)
+  if (!isWarm) await warm(file, folder)
   console.error(`built ${path.relative(process.cwd(), file)}`)
 }

@@ -19,6 +19,7 @@ import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 import programJson from "../program/package.json" with { type: "json" }
+import { program } from "./cli/program.ts"
 import { blocks, pages } from "./support/pages.ts"
 import { unnamedTypes } from "./support/publicTypes.ts"
 import { assert, describe, it } from "./support/vitest.ts"
@@ -124,24 +125,26 @@ const setup = Effect.gen(function* () {
   succeeded(packed, "npm pack")
   const [tarball = "none"] = globSync("*.tgz", { cwd: folder })
 
-  /** A project of somebody who installs the library and these of the packages here. */
-  const project = Effect.fnUntraced(function* (name: string, peers: ReadonlyArray<string>) {
-    const place = path.join(folder, name)
-    mkdirSync(place)
-    const links = Object.fromEntries(["re2js", ...peers].map((peer) => [peer, `file:${installed(peer)}`]))
-    const own = {
-      name,
-      private: true,
-      type: "module",
-      dependencies: { ...links, palimpsest: `file:${path.join(folder, tarball)}` }
-    }
-    writeFileSync(path.join(place, "package.json"), JSON.stringify(own))
-    // Of a link npm would run what its own developers run.
-    succeeded(yield* npm(["install", "--ignore-scripts"], place, cache), "npm install")
-    return place
-  })
+  // A project of somebody who installs the library with the one peer that it requires.
+  const lean = path.join(folder, "lean")
+  mkdirSync(lean)
+  const links = Object.fromEntries(["re2js", "effect", "@types/node"].map((name) => [name, `file:${installed(name)}`]))
+  const dependencies = { ...links, palimpsest: `file:${path.join(folder, tarball)}` }
+  writeFileSync(
+    path.join(lean, "package.json"),
+    JSON.stringify({ name: "lean", private: true, type: "module", dependencies })
+  )
+  // Of a link npm would run what its own developers run.
+  succeeded(yield* npm(["install", "--ignore-scripts"], lean, cache), "npm install")
+  // The same with two more peers.
+  const machine = path.join(folder, "machine")
+  cpSync(lean, machine, { recursive: true, verbatimSymlinks: true })
+  for (const name of ["@effect/platform-node", "@google/genai"]) {
+    const link = path.join(machine, "node_modules", name)
+    mkdirSync(path.dirname(link), { recursive: true })
+    symlinkSync(installed(name), link, "junction")
+  }
 
-  const lean = yield* project("lean", ["effect", "@types/node"])
   for (const file of globSync("node_modules/palimpsest/examples/library/*.ts", { cwd: lean })) {
     cpSync(path.join(lean, file), path.join(lean, path.basename(file)))
   }
@@ -154,9 +157,7 @@ const setup = Effect.gen(function* () {
     manifest,
     documented,
     lean,
-    machine: yield* Effect.cached(
-      project("machine", ["effect", "@effect/platform-node", "@google/genai", "@types/node"])
-    ),
+    machine,
     inside,
     archive: path.join(folder, tarball),
     size: statSync(path.join(folder, tarball)).size,
@@ -208,7 +209,6 @@ const programs = pages.flatMap(({ name, text }) =>
     return { name: `page-${path.basename(name, ".md")}-${at}.ts`, code: [...around, code, "export {}"].join("\n") }
   })
 )
-const programNames = new Set(programs.map(({ name }) => name))
 
 /** Whether a copied example says that it needs more than the library. */
 const needsPlatform = (example: string) =>
@@ -300,32 +300,12 @@ describe("the tarball", () => {
   })
 })
 
-describe("the checkers of packages", () => {
-  it.effect("find nothing: publint, strictly", function* () {
+describe("the checker of packages", () => {
+  it.effect("finds nothing: publint, strictly", function* () {
     const { archive } = yield* fresh
     const bytes = Uint8Array.from(readFileSync(archive)).buffer
     const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
     assert.deepStrictEqual(messages, [])
-  })
-
-  it.effect("find types for every entry: arethetypeswrong, for modules", function* () {
-    const { archive } = yield* fresh
-    // Vitest resolves the sources of this checker.
-    const program = `
-        import { readFileSync } from "node:fs"
-        import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core"
-        const checked = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(process.argv[1]))))
-        console.log(JSON.stringify({ entries: Object.keys(checked.entrypoints ?? {}), problems: checked.problems ?? ["no types"] }))
-      `
-    const ended = yield* node(["--input-type=module", "-e", program, archive], root)
-    succeeded(ended, "arethetypeswrong")
-    const checked: { readonly entries: unknown; readonly problems: ReadonlyArray<object> } = JSON.parse(ended.stdout)
-    assert.deepStrictEqual(checked.entries, Object.keys(packageJson.exports))
-    // Programs that are no modules cannot use effect either.
-    const problems = checked.problems.filter(
-      (one) => !("resolutionKind" in one) || ["node16-esm", "bundler"].includes(String(one.resolutionKind))
-    )
-    assert.deepStrictEqual(problems, [])
   })
 })
 
@@ -471,10 +451,9 @@ describe("a fresh project", () => {
     }
   )
 
-  // The checkers above resolve the types as a bundler does, too.
-  it.effect("type-checks every example and entry strictly", function* () {
+  it.effect("type-checks every example, entry and module strictly", function* () {
     const { lean, machine } = yield* fresh
-    const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
+    const imports = [...entries, ...modules].map((name, index) => `export * as m${index} from "${name}"`)
     writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
     const compilerOptions = {
       target: "ES2024",
@@ -485,28 +464,21 @@ describe("a fresh project", () => {
       strict: true,
       exactOptionalPropertyTypes: true,
       noUncheckedIndexedAccess: true,
-      noUnusedLocals: true,
       verbatimModuleSyntax: true,
       erasableSyntaxOnly: true,
       noEmit: true
     }
     const copied = globSync("*.ts", { cwd: lean })
     const others = copied.filter((name) => examples.includes(name) && needsPlatform(name))
-    const platform = yield* machine
-    for (const { code, name } of programs) writeFileSync(path.join(platform, name), code)
-    for (const name of others) cpSync(path.join(lean, name), path.join(platform, name))
+    for (const { code, name } of programs) writeFileSync(path.join(machine, name), code)
+    for (const name of others) cpSync(path.join(lean, name), path.join(machine, name))
     // Our declarations, and effect's, are checked too: those of every entry, where the peers are not installed.
     for (const [place, files, skipLibCheck] of [
       [lean, copied.filter((name) => !others.includes(name)), false],
-      [platform, others, true],
-      // Pieces of programs, which use little of what they make.
-      [platform, programs.map(({ name }) => name), true]
+      // With pieces of programs, which use little of what they make.
+      [machine, [...others, ...programs.map(({ name }) => name)], true]
     ] as const) {
-      const options = {
-        ...compilerOptions,
-        skipLibCheck,
-        noUnusedLocals: !files.some((name) => programNames.has(name))
-      }
+      const options = { ...compilerOptions, skipLibCheck, noUnusedLocals: !skipLibCheck }
       writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files }))
       succeeded(yield* node([installed("typescript", "bin", "tsc")], place), `tsc in ${place}`)
     }
@@ -597,7 +569,7 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
         const outputs = new Map<string, string>()
         for (const [place, names] of [
           [lean, others.filter((name) => !needsPlatform(name))],
-          [yield* machine, others.filter(needsPlatform)]
+          [machine, others.filter(needsPlatform)]
         ] as const) {
           if (place !== lean) for (const name of names) cpSync(path.join(lean, name), path.join(place, name))
           // The number of chats of thousand-chats.ts.
@@ -733,9 +705,13 @@ describe("the program's package", () => {
   it.effect(
     "holds the bundle, the manual, the plugins and the licence, and runs with nothing else installed",
     function* () {
-      const { cache, copy } = yield* fresh
-      const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "program-"))
-      succeeded(yield* npm(["pack", "--pack-destination", folder], path.join(copy, "program"), cache), "npm pack")
+      const { cache } = yield* fresh
+      const { bundle } = yield* program
+      assert.strictEqual(programJson.scripts.prepack, "node ../scripts/prepareProgram.mjs")
+      const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "package-"))
+      // What that script made of another folder, and all tests of the program run.
+      const packed = yield* npm(["pack", "--ignore-scripts", "--pack-destination", folder], path.dirname(bundle), cache)
+      succeeded(packed, "npm pack")
       const [tarball = "none"] = globSync("*.tgz", { cwd: folder })
       const names = [...filesOf(readFileSync(path.join(folder, tarball))).keys()]
       const known =
@@ -819,9 +795,9 @@ await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.
 
 describe("a project with every peer", () => {
   it.effect("stores sessions on disk and calls the API", function* () {
-    const place = yield* Effect.flatMap(fresh, ({ machine }) => machine)
-    writeFileSync(path.join(place, "disk.ts"), onDisk)
-    const ended = yield* node(["disk.ts"], place)
+    const { machine } = yield* fresh
+    writeFileSync(path.join(machine, "disk.ts"), onDisk)
+    const ended = yield* node(["disk.ts"], machine)
     succeeded(ended, "disk.ts")
     assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
   })

@@ -13,7 +13,7 @@ import { assert, describe, it } from "../support/vitest.ts"
  * `npm run attack:requests` makes 100,000 of them over SQLite, and as many over files; `SEED` draws others.
  */
 
-const requests = Number(process.env["REQUESTS"] ?? 400)
+const requests = Number(process.env["REQUESTS"] ?? 200)
 const seed = Number(process.env["SEED"] ?? 53)
 const parallel = 8
 /** What the heap may grow by from the middle of the requests to their end, after a collection. */
@@ -303,7 +303,7 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
         const random = seededRandom(seed)
         const statuses = new Map<number, number>()
         const show = (when: string, held: Held) => {
-          if (requests > 400) tell(`${store._tag}, ${when}: ${JSON.stringify(held)}`)
+          if (requests > 200) tell(`${store._tag}, ${when}: ${JSON.stringify(held)}`)
         }
         const before = await heldNow(ask)
         show("beginning", before)
@@ -341,7 +341,7 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
         await Promise.all(Array.from({ length: parallel }, worker))
         // Sessions close a minute after their last use: a short run does not wait for that.
         const isQuiet = ({ sessions, streams, turns }: Held) =>
-          streams + turns === 0 && (requests <= 400 || sessions <= before.sessions)
+          streams + turns === 0 && (requests <= 200 || sessions <= before.sessions)
         let after = await heldNow(ask)
         show("end", after)
         for (let checks = 0; checks < 200 && !isQuiet(after); checks += 1) {
@@ -349,7 +349,7 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
           after = await heldNow(ask)
         }
         show("at rest", after)
-        if (requests > 400) tell(`${store._tag} ${JSON.stringify(Object.fromEntries(statuses))}`)
+        if (requests > 200) tell(`${store._tag} ${JSON.stringify(Object.fromEntries(statuses))}`)
         assert.isTrue(isQuiet(after), JSON.stringify(after))
         // Each connection that the client keeps is two.
         assert.isAtMost(after.files, middle.files + maxMore)

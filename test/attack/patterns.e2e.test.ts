@@ -10,6 +10,7 @@ import { says } from "../cli/scene.ts"
 import { makeClient, makeProvider } from "../support/GatewayScene.ts"
 import { needs } from "../support/machine.ts"
 import { newFolder, startProcess } from "../support/serverProcess.ts"
+import { sharedCode } from "../support/temporaryFolder.ts"
 
 /** Patterns that keep a server or a gateway busy for a long time: others are answered meanwhile, and the work ends when its client leaves. */
 
@@ -123,7 +124,7 @@ needs("Linux")("a pattern that takes long", () => {
         const child = spawn(
           process.execPath,
           [bundle, "gateway", "--port", "0", "--json", "--window", "32k", "--upstream", `anthropic=${provider.url}`],
-          { cwd: home, env: { PATH: process.env["PATH"] ?? "", PALIMPSEST_HOME: home } }
+          { cwd: home, env: { PATH: process.env["PATH"] ?? "", ...sharedCode, PALIMPSEST_HOME: home } }
         )
         yield* Effect.promise(async () => {
           try {

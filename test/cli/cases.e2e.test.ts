@@ -10,7 +10,7 @@ import { type Body, bodyOf, environment, place, type Place, textsOf, turnsOf } f
 import * as Tmux from "./tmux.ts"
 
 /**
- * What people stumbled over who tried the chat, in a shell on terminals of three sizes. Screens that are meant to look different
+ * What people stumbled over who tried the chat, in a shell on terminals of two sizes. Screens that are meant to look different
  * now are taken again with `vitest run test/cli/cases.e2e.test.ts -u`, and looked at.
  */
 
@@ -125,11 +125,10 @@ const settled = (screen: string) =>
 
 const sizes = [
   [80, 24],
-  [120, 40],
   [40, 20]
 ] as const
 
-/** Plays a scene on terminals of all sizes at once: each mostly waits. */
+/** Plays a scene on terminals of both sizes at once: each mostly waits. */
 const onEachSize = <E>(name: string, scene: (width: number, height: number) => Effect.Effect<void, E, Scope.Scope>) =>
   it.live(name, () =>
     Effect.forEach(sizes, ([width, height]) => Effect.scoped(scene(width, height)), {

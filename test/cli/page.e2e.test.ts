@@ -164,8 +164,7 @@ const tests = () => {
   })
 
   it.effect("has a dark scheme, by system preference or by its button", function* () {
-    const html = yield* session
-    const { check, page } = yield* open(html, { scheme: "light" })
+    const { check, page } = yield* open(yield* written(example), { scheme: "light" })
     yield* Effect.promise(async () => {
       const ground = () => evaluate<string>(page, "getComputedStyle(document.body).backgroundColor")
       const light = await ground()
@@ -190,9 +189,8 @@ const tests = () => {
     const { status } = yield* run(["inspect", example, "--beside", sessionFile("claude-code-short"), "--html", html])
     assert.strictEqual(status, 0)
     for (const [file, scheme, width] of [
-      [html, "light", 1_280],
       [html, "dark", 360],
-      [yield* compared, "dark", 1_280]
+      [yield* compared, "light", 1_280]
     ] as const) {
       const { check, page } = yield* open(file, { scheme, width })
       yield* Effect.promise(async () => {
@@ -374,7 +372,7 @@ const tests = () => {
   it.effect("filters thousands of messages while typing", function* () {
     const many = Array.from({ length: 6_000 }, (_, index) => ({
       role: index % 2 === 0 ? "user" : "model",
-      parts: [{ text: `message ${index} ${"word ".repeat(index % 90)}` }]
+      parts: [{ text: `message ${index}` }]
     }))
     const { check, page } = yield* open(yield* written(yield* contents(many)))
     yield* Effect.promise(async () => {

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type ChildProcess, execFile, fork, spawn } from "node:child_process"
-import { mkdir, mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
+import { createHash } from "node:crypto"
+import { cp, glob, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { setTimeout } from "node:timers/promises"
@@ -19,11 +20,57 @@ const exists = (file: string) =>
     () => false
   )
 
-/** Builds the program, or waits until another worker of this run has: the file to run is written last. */
+/** All that the package of the program is made of. */
+const sources = [
+  "src",
+  "scripts",
+  "program",
+  "docs",
+  "integrations",
+  "CHANGELOG.md",
+  "LICENSE",
+  "package.json",
+  "package-lock.json"
+]
+
+/** Made packages of earlier runs, each named after the digest of its sources. */
+const kept = path.join(root, "node_modules", ".vitest-cache", "program")
+
+const digestOfSources = async (): Promise<string> => {
+  const hash = createHash("sha256")
+  const names: Array<string> = []
+  for await (const file of glob(
+    sources.flatMap((name) => [name, `${name}/**/*.*`]),
+    { cwd: root, withFileTypes: true }
+  )) {
+    if (file.isFile()) names.push(path.join(file.parentPath, file.name))
+  }
+  for (const name of names.sort()) hash.update(`${path.relative(root, name)}\0`).update(await readFile(name))
+  return hash.digest("hex").slice(0, 16)
+}
+
+/** Makes the package of the program from its sources, or takes the one that an earlier run made of the same. */
+const make = async (folder: string): Promise<void> => {
+  const earlier = path.join(kept, await digestOfSources())
+  if (await exists(earlier)) return cp(earlier, folder, { recursive: true })
+  await promisify(execFile)(process.execPath, [path.join(root, "scripts", "prepareProgram.mjs"), folder])
+  // Another run may keep its own at the same time. What was made here is whole all the same.
+  await keep(folder, earlier).catch(() => {})
+}
+
+const keep = async (folder: string, place: string): Promise<void> => {
+  const fresh = `${place}.${process.pid}.tmp`
+  await rm(kept, { recursive: true, force: true })
+  await cp(folder, fresh, { recursive: true })
+  await rename(fresh, place)
+}
+
+/** Makes the program, or waits until another worker of this run has: its folder gets its name when all is there. */
 const buildOnce = async (shared: string): Promise<string> => {
   const bundle = path.join(shared, "palimpsest.mjs")
-  const failed = path.join(shared, "failed")
-  if ((await mkdir(shared, { recursive: true })) === undefined) {
+  const making = `${shared}.making`
+  const failed = path.join(making, "failed")
+  if ((await mkdir(making, { recursive: true })) === undefined) {
     while (!(await exists(bundle))) {
       if (await exists(failed)) throw new Error(await readFile(failed, "utf8"))
       await setTimeout(20)
@@ -31,7 +78,8 @@ const buildOnce = async (shared: string): Promise<string> => {
     return bundle
   }
   try {
-    await promisify(execFile)(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle])
+    await make(path.join(making, "program"))
+    await rename(path.join(making, "program"), shared)
   } catch (error) {
     await writeFile(failed, String(error))
     throw error

@@ -8,7 +8,7 @@ import { calls, environment, place, serve } from "./scene.ts"
 import * as Tmux from "./tmux.ts"
 
 /**
- * What a first session looks like on terminals of four sizes. Screens that are meant to look different now are taken again with
+ * What a first session looks like on terminals of three sizes. Screens that are meant to look different now are taken again with
  * `vitest run test/cli/screens.e2e.test.ts -u`, and looked at.
  */
 
@@ -48,7 +48,6 @@ const settled = (screen: string) =>
 needs("tmux")("a first session", () => {
   it.live.each([
     [80, 24],
-    [120, 40],
     [40, 20],
     [200, 50]
   ] as const)("looks as recorded on %s by %s", function* ([width, height]) {

@@ -6,6 +6,7 @@ import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 import { needs } from "../support/machine.ts"
+import { sharedCode } from "../support/temporaryFolder.ts"
 import { assert, it } from "../support/vitest.ts"
 import { fits, open, sharesBrowser } from "./browserPage.ts"
 import { program, run } from "./program.ts"
@@ -37,6 +38,7 @@ const serving = Effect.fnUntraced(function* (
         cwd: home,
         env: {
           PATH: process.env["PATH"] ?? "",
+          ...sharedCode,
           PALIMPSEST_HOME: home,
           GEMINI_API_KEY: "AIza-not-a-real-key",
           GOOGLE_GEMINI_BASE_URL: fake.url

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { sharedCode } from "../support/temporaryFolder.ts"
 import { assert, it } from "../support/vitest.ts"
 import { open, sharesBrowser } from "./browserPage.ts"
 import { program } from "./program.ts"
@@ -46,6 +47,7 @@ needs("Chromium")("the support desk", () => {
         const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "desk-"))
         const env = {
           PATH: process.env["PATH"] ?? "",
+          ...sharedCode,
           PALIMPSEST: bundle,
           DESK_HOME: home,
           DESK_PORT: "0",

@@ -6,6 +6,7 @@ import path from "node:path"
 import { handleOf, hashOf } from "../../src/domain/content/Handle.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs, programOf } from "../support/machine.ts"
+import { sharedCode } from "../support/temporaryFolder.ts"
 import { assert, it } from "../support/vitest.ts"
 import { program } from "./program.ts"
 import { calls, chat, environment, place, type Place, runs, says, serve } from "./scene.ts"
@@ -36,7 +37,13 @@ const onTerminal = Effect.fnUntraced(function* (
     const command = [process.execPath, bundle, ...args].map(quoted).join(" ")
     const child = spawn(programOf("a pseudo-terminal by script") ?? "script", ["-qec", command, "/dev/null"], {
       cwd: where.cwd,
-      env: { PATH: process.env["PATH"], SHELL: "/bin/sh", TERM: "xterm-256color", ...environment(where, fake) },
+      env: {
+        PATH: process.env["PATH"],
+        ...sharedCode,
+        SHELL: "/bin/sh",
+        TERM: "xterm-256color",
+        ...environment(where, fake)
+      },
       stdio: ["ignore", "pipe", "pipe"]
     })
     const out: Array<Buffer> = []

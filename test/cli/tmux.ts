@@ -3,6 +3,7 @@ import { execFile, spawn, spawnSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { createInterface } from "node:readline"
+import { sharedCode } from "../support/temporaryFolder.ts"
 
 /**
  * Programs in a real terminal: tmux shows them a screen of a given size, and the tests what is on it. Groups of tests that use
@@ -73,6 +74,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
     LC_ALL: "C.UTF-8",
     TERM: "xterm-256color",
     TMUX_TMPDIR: process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(),
+    ...sharedCode,
     ...setting.env
   }
 

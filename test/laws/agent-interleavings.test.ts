@@ -501,7 +501,7 @@ describe("interrupted at every suspension point", () => {
             if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
           }).pipe(Effect.provide(services), Effect.scoped)
         }),
-      strideOf(59, 59)
+      strideOf(59)
     )
     assert.isAbove(points, 1_000)
     assert.strictEqual(open, 0)

@@ -68,7 +68,7 @@ const real = ({ sessions }: Pick<Folder, "sessions">) =>
 /** Every byte where a log may be cut; outside of the laws tier some within each line, and those around its end. */
 const cutsBetween = (from: number, to: number, ends: ReadonlyArray<number>): ReadonlyArray<number> =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index).filter(
-    (cut) => cut % strideOf(29, 29) === 0 || ends.some((end) => Math.abs(end - cut) <= 1)
+    (cut) => cut % strideOf(29) === 0 || ends.some((end) => Math.abs(end - cut) <= 1)
   )
 
 /** Writes all events and counts the acknowledged ones. */
@@ -318,7 +318,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
     function* () {
       const total = yield* powerCut(Infinity)
       assert.isAtLeast(total, 60)
-      for (let n = 1; n <= total; n += strideOf(7, 7)) yield* powerCut(n)
+      for (let n = 1; n <= total; n += strideOf(7)) yield* powerCut(n)
     }
   )
 

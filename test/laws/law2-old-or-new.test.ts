@@ -210,7 +210,7 @@ class ActAt extends Scheduler.MixedScheduler {
 const cancelled = Effect.fnUntraced(function* (world: World, script: Script) {
   const session = yield* readyFor(script, "compress")
   const allowed = yield* allowedStates(script, session, "compress")
-  for (let k = 1; ; k += strideOf(59, 29)) {
+  for (let k = 1; ; k += strideOf(59)) {
     const cancel = yield* Deferred.make<void>()
     const scheduler = new ActAt(k, () => Deferred.doneUnsafe(cancel, Exit.void))
     const begun = yield* beginning(world, session)

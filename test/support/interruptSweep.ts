@@ -34,7 +34,7 @@ export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   program: (k: number) => Effect.Effect<A, E, R>,
   check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
   /** Tries only every n-th point. All points are tried in the laws tier, unless a program starts processes. */
-  stride = strideOf(307, 29),
+  stride = strideOf(307),
   /** The first point that is tried. */
   first = 1
 ): Effect.fn.Return<number, E2, R | R2> {

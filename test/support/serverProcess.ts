@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { sharedCode } from "./temporaryFolder.ts"
 
 /** The built server as a process, which can be killed. */
 
@@ -38,6 +39,7 @@ export const startProcess = (
       cwd: home,
       env: {
         PATH: process.env["PATH"] ?? "",
+        ...sharedCode,
         PALIMPSEST_HOME: home,
         GEMINI_API_KEY: "AIza-not-a-real-key",
         GOOGLE_GEMINI_BASE_URL: model,

@@ -215,7 +215,13 @@ export const readEnvironment = Effect.gen(function* () {
 })
 
 /** Variables of this program that are not settings. */
-const nonSettingVariables = ["PALIMPSEST_HOME", "PALIMPSEST_STORE", placeVariable]
+const nonSettingVariables = [
+  "PALIMPSEST_CODE_CACHE",
+  "PALIMPSEST_HOME",
+  "PALIMPSEST_MCP_TOKEN",
+  "PALIMPSEST_STORE",
+  placeVariable
+]
 
 /** Notices about variables that look like ours but are unknown. */
 export const unknownVariables = Effect.gen(function* () {

@@ -171,7 +171,7 @@ describe("leaves the rest of any file unchanged", () => {
   ] as const)("%s", (_look, text) => {
     const before = Result.getOrThrow(jsonOf(text))
     const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
-    for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(9, 1) === 0)) {
+    for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(9) === 0)) {
       const set = Result.getOrThrow(withSetting(text, path, value))
       assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
       // What stands within a list or an object goes with it.

@@ -29,7 +29,7 @@ import { judged, treeOf } from "../../support/shellGrammar.ts"
  */
 
 const isWhole = process.env["MODE"] === "shell"
-const lines = Number(process.env["SHELL_LINES"] ?? (isWhole ? 100_000 : 1_500))
+const lines = Number(process.env["SHELL_LINES"] ?? (isWhole ? 100_000 : 600))
 const firstSeed = Number(process.env["SHELL_SEED"] ?? 15)
 
 // --- chance ------------------------------------------------------------------------------------------------------------------

@@ -1021,7 +1021,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       const points = yield* interruptSweep(
         () => Effect.flatMap(setup, (memory) => planned(memory, "x")),
         (exit) => check(exit._tag === "Success"),
-        3 * strideOf(59, 11)
+        3 * strideOf(59)
       )
       assert.isAbove(points, 0)
       for (const verdict of ["fail", "half"] as const) {
@@ -1101,7 +1101,7 @@ layer(NodeServices.layer)("memory files", (it) => {
             const last = made.at(-1)
             if (last !== undefined) assert.deepStrictEqual(shownIn(yield* last.load), ["GEMINI.md", "b/GEMINI.md"])
           }),
-        7 * strideOf(29, 11)
+        7 * strideOf(29)
       )
       assert.isAbove(points, 0)
     })

@@ -49,7 +49,7 @@ needs("PostgreSQL")("sessions in PostgreSQL", () => {
         )
         return { layer: Layer.fresh(layer), inject: faults.inject, calls: faults.calls }
       }),
-      every: strideOf(7, 7)
+      every: strideOf(7)
     }
   )
 })

@@ -58,7 +58,7 @@ describe("a session whose writer is interrupted anywhere has whole lines, and a 
             assert.deepStrictEqual(yield* store.events(idOf(k)), [...found, more])
             yield* store.remove(idOf(k))
           }),
-        strideOf(29, 13)
+        strideOf(29)
       )
       assert.isAbove(points, 5)
     }).pipe(Effect.scoped, Effect.provide(Layer.fresh(layer)))

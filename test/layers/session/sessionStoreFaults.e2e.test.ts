@@ -9,7 +9,7 @@ import { sessionStoreFaults } from "../../../src/layers/testing/SessionStoreFaul
 import { faultyKeyValueStore, Faults, faultySqlClient } from "../../support/faultyStores.ts"
 import { strideOf } from "../../support/runs.ts"
 
-const every = strideOf(3, 3)
+const every = strideOf(3)
 
 sessionStoreFaults(
   { describe, it },

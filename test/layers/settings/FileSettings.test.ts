@@ -310,7 +310,13 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     const { settings } = yield* laid({
       home: `{"window": 0}`,
       here: `{"maxTurns": 5}`,
-      env: { PALIMPSEST_MODLE: "x", PALIMPSEST_TITLES: "perhaps", PALIMPSEST_SHELL_IDLE: "5" }
+      env: {
+        PALIMPSEST_MODLE: "x",
+        PALIMPSEST_TITLES: "perhaps",
+        PALIMPSEST_SHELL_IDLE: "5",
+        PALIMPSEST_CODE_CACHE: "/c",
+        PALIMPSEST_MCP_TOKEN: "t"
+      }
     })
     const states = yield* Settings.use((service) => service.states).pipe(Effect.provide(settings))
     assert.deepStrictEqual(

@@ -1,10 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as ChromiumBrowser from "../../../src/layers/tools/ChromiumBrowser.ts"
 import { Browser, BrowserFailure, type Targets } from "../../../src/services/tools/Browser.ts"
 import { portOf } from "../../support/loopback.ts"
 import { needs } from "../../support/machine.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
+import { afterAll, assert, describe, it } from "../../support/vitest.ts"
 
 const pages: Readonly<Record<string, string>> = {
   "/": `<title>First</title><h1>Welcome</h1><a href="/second">Go on</a><form action="/found"><label>Word <input name="q"></label></form>`,
@@ -36,35 +36,44 @@ const targets: Targets = ({ hostname }) =>
     ? Effect.fail(new BrowserFailure({ message: "inside.test leads to a private network" }))
     : Effect.succeed(["127.0.0.1"])
 
-const world = Effect.gen(function* () {
-  const server = yield* site
-  const page = yield* Browser.use((browser) => browser.open(targets))
-  return { ...server, page, at: (place: string) => `http://public.test:${server.port}${place}` }
-})
+const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)
+
+/** What the browser of this file lives in. */
+const scope = Scope.makeUnsafe()
+
+/** A site and a page of one browser, for all tests. */
+const world = Effect.runSync(
+  Effect.cached(
+    Effect.gen(function* () {
+      const server = yield* site
+      const { open } = yield* Layer.build(live).pipe(Effect.map((context) => Context.get(context, Browser)))
+      const page = yield* open(targets)
+      return { ...server, page, at: (place: string) => `http://public.test:${server.port}${place}` }
+    }).pipe(Scope.provide(scope))
+  )
+)
 
 const tests = () => {
-  it.live(
-    "shows a page as an outline, follows a link, fills in a form, goes back, takes a screenshot",
-    live,
-    function* () {
-      const { asked, at, page, port } = yield* world
-      const first = yield* page.open(at("/"))
-      assert.strictEqual(first.title, "First")
-      assert.include(first.outline, "Welcome")
-      const [, link = ""] = /link "Go on" \[ref=(\w+)\]/.exec(first.outline) ?? []
-      assert.include((yield* page.click(link)).outline, "You went on")
-      const again = yield* page.back
-      const [, box = ""] = /textbox "Word" \[ref=(\w+)\]/.exec(again.outline) ?? []
-      const found = yield* page.type(box, "needle", true)
-      assert.strictEqual(found.title, "Found needle")
-      const { bytes, mimeType } = yield* page.screenshot
-      assert.strictEqual(mimeType, "image/png")
-      assert.deepStrictEqual(bytes.slice(1, 4), new TextEncoder().encode("PNG"))
-      assert.isTrue(asked.every((one) => one.startsWith(`public.test:${port}/`)))
-    }
-  )
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-  it.live("switches to a page that opens in a new tab", live, function* () {
+  it.live("shows a page as an outline, follows a link, fills in a form, goes back, takes a screenshot", function* () {
+    const { asked, at, page, port } = yield* world
+    const first = yield* page.open(at("/"))
+    assert.strictEqual(first.title, "First")
+    assert.include(first.outline, "Welcome")
+    const [, link = ""] = /link "Go on" \[ref=(\w+)\]/.exec(first.outline) ?? []
+    assert.include((yield* page.click(link)).outline, "You went on")
+    const again = yield* page.back
+    const [, box = ""] = /textbox "Word" \[ref=(\w+)\]/.exec(again.outline) ?? []
+    const found = yield* page.type(box, "needle", true)
+    assert.strictEqual(found.title, "Found needle")
+    const { bytes, mimeType } = yield* page.screenshot
+    assert.strictEqual(mimeType, "image/png")
+    assert.deepStrictEqual(bytes.slice(1, 4), new TextEncoder().encode("PNG"))
+    assert.isTrue(asked.every((one) => one.startsWith(`public.test:${port}/`)))
+  })
+
+  it.live("switches to a page that opens in a new tab", function* () {
     const { at, page } = yield* world
     const { outline } = yield* page.open(at("/popup"))
     const [, link = ""] = /link "Beside" \[ref=(\w+)\]/.exec(outline) ?? []
@@ -72,7 +81,7 @@ const tests = () => {
     assert.include((yield* page.snapshot).outline, "You went on")
   })
 
-  it.live("reaches no forbidden address: not by name, by redirection, nor from within a page", live, function* () {
+  it.live("reaches no forbidden address: not by name, by redirection, nor from within a page", function* () {
     const { asked, at, page } = yield* world
     const direct = yield* page.open("https://inside.test/").pipe(Effect.flip)
     assert.match(
@@ -85,7 +94,7 @@ const tests = () => {
     assert.isFalse(asked.some((one) => one.includes("secret")))
   })
 
-  it.live("opens only web pages, and clicks what the outline names", live, function* () {
+  it.live("opens only web pages, and clicks what the outline names", function* () {
     const { at, page } = yield* world
     assert.match(
       (yield* Effect.flip(page.open("file:///etc/passwd"))).message,
@@ -95,8 +104,6 @@ const tests = () => {
     assert.match((yield* Effect.flip(page.click("the button"))).message, /^the button is not a reference/)
   })
 }
-
-const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)
 
 needs("Chromium in its sandbox")("a browser", tests)
 

@@ -101,19 +101,18 @@ describe("images of tools and of messages", () => {
   })
 
   it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
-    const sent = (height: number, bytes: number) =>
-      Effect.map(
-        widths("claude-sonnet-4-5", [image(2_000, height, 8 * mebi)], false).pipe(
-          Effect.provide(served(reducing(bytes)))
-        ),
-        (all) => all.sent
+    // The most bytes in a reduced image, for each of its pixels: one pixel is the least.
+    for (const [height, bytes, expected] of [
+      [1_000, 6, [613]],
+      [1_000, 22, [306]],
+      [1_000, 85, []],
+      [1, 12_000, [306]]
+    ] as const) {
+      const { sent } = yield* widths("claude-sonnet-4-5", [image(2_000, height, 8 * mebi)], false).pipe(
+        Effect.provide(served(reducing(bytes)))
       )
-    for (const [height, bytes] of [
-      [1_000, [6, 22, 85]],
-      // One pixel is the least.
-      [1, [6_000, 12_000, 30_000]]
-    ] as const)
-      assert.deepStrictEqual(yield* Effect.forEach(bytes, (each) => sent(height, each)), [[613], [306], []])
+      assert.deepStrictEqual<object>(sent, expected)
+    }
   })
 
   it.effect("those that cannot be reduced are left out, with their handles", served(Layer.empty), function* () {

@@ -308,7 +308,7 @@ describe("a prepared snapshot", () => {
           yield* consistent(one)
           assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
         }),
-      61 * strideOf(15, 5)
+      61 * strideOf(15)
     )
     assert.isAbove(points, 1_000)
     assert.include(kinds(one?.events ?? []), "Prepared")

@@ -265,7 +265,7 @@ describe("a change interrupted anywhere is in the log and in the conversation, o
             yield* chat.append([{ content: user(text("free to go on")) }])
             assert.strictEqual(events.length, before + 1)
           }),
-        long.has(name) ? strideOf(31, 7) : 1
+        long.has(name) ? strideOf(31) : 1
       )
       assert.isAbove(points, 5)
       assert.isNotEmpty(events)

@@ -705,7 +705,7 @@ describe("interrupted at every suspension point", () => {
             assert.lengthOf(contents, 8)
           }
         }),
-      7 * strideOf(29, 13)
+      7 * strideOf(29)
     )
     assert.isAbove(points, 50)
     assert.isAtLeast(finished, 1)

@@ -354,7 +354,7 @@ describe("failures while writing", () => {
     NodeServices.layer,
     function* (verdict) {
       let broken = 0
-      for (let n = 1; ; n += strideOf(3, 3)) {
+      for (let n = 1; ; n += strideOf(3)) {
         const { filesIn, run } = yield* ground(small, mine)
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, verdict))
         const exit = yield* Effect.exit(Effect.provide(run(), faulty.layer))

@@ -13,7 +13,7 @@ import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { breaks } from "../../support/brokenSessions.ts"
 import { inHome, lines, recorded } from "../../support/carriedSessions.ts"
 import { illegal } from "../../support/legal.ts"
-import { isUnitTier, runsOf } from "../../support/runs.ts"
+import { runsOf } from "../../support/runs.ts"
 import { brokenSession, userTexts } from "../../support/seededBreaks.ts"
 
 const written = Effect.fnUntraced(function* (home: string, text: string, agent: WritableAgent, below: number) {
@@ -125,7 +125,7 @@ describe("sessions broken by seeds", () => {
         const sessions = yield* recorded(home)
         const transcripts = yield* Transcripts
         const known = new Set<string>()
-        for (let seed = 0; seed < runsOf(100, isUnitTier ? 4 : 24); seed += 1) {
+        for (let seed = 0; seed < runsOf(100, 4); seed += 1) {
           const broken = brokenSession(seed, sessions, { image: 1_100_000, records: 300 })
           // The seeds have every way with every format several times: one that brings none anew is left out.
           const pairs = broken.ways.map((way) => `${broken.format} ${way}`)

@@ -28,7 +28,7 @@ import { temporaryFolder } from "../../../support/workspaces.ts"
  * tools use them. Nothing of outside may be told, and nothing outside may be made or changed. `npm run test:swaps` makes 5,000
  * calls; PALIMPSEST_SWAP_CALLS says how many.
  */
-const calls = Number(process.env["PALIMPSEST_SWAP_CALLS"] ?? (process.env["MODE"] === "swaps" ? 5_000 : 260))
+const calls = Number(process.env["PALIMPSEST_SWAP_CALLS"] ?? (process.env["MODE"] === "swaps" ? 5_000 : 150))
 const pause = 0.5
 
 /** Stands in every text outside, and in no other. */
