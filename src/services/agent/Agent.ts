@@ -29,7 +29,7 @@ import type { PendingCall } from "./ToolAnswer.ts"
  *
  * - Every call gets exactly one answer, in the order of the calls, even if it fails or is cancelled. The answers are in the log before anything else
  *   happens.
- * - Calls that only read run in parallel. A call that changes something asks first and runs alone, after all calls before it.
+ * - Calls that only read run in parallel, and so do calls that start agents. Any other call asks first and runs alone, after all calls before it.
  * - Before every turn the conversation is compressed if necessary, so that no request exceeds the window.
  * - Closing the stream ends the run.
  *

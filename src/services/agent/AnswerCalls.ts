@@ -12,20 +12,20 @@ import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.t
 
 /** Answers the calls of a turn, and records one answer per call whatever happens. */
 
-/** Groups the calls in execution order: consecutive read-only calls together, every other call alone. */
+/** Groups the calls in execution order: consecutive read-only calls together, consecutive agents together, every other call alone. */
 const groupsOf = (
   calls: ReadonlyArray<PendingCall>,
   tools: ReadonlyArray<Tool>
 ): ReadonlyArray<ReadonlyArray<number>> => {
-  const reading = new Set(tools.flatMap(({ aliases, kind, name }) => (kind === "read" ? [name, ...aliases] : [])))
+  const shared = [tools.filter(({ kind }) => kind === "read"), tools.filter(({ isAgent }) => isAgent)]
   const groups: Array<Array<number>> = []
-  let isOpen = false
+  let open: typeof shared = []
   for (const [index, { call }] of calls.entries()) {
-    const reads = reading.has(call.name)
-    const last = groups.at(-1)
-    if (reads && isOpen && last !== undefined) last.push(index)
+    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(call.name)))
+    const common = open.filter((list) => own.includes(list))
+    open = common.length > 0 ? common : own
+    if (common.length > 0) groups.at(-1)?.push(index)
     else groups.push([index])
-    isOpen = reads
   }
   return groups
 }
@@ -49,7 +49,7 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 
 /**
  * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Those with an answer already do not run. Calls that only read run
- * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
+ * in parallel, and so do agents; any other call runs alone, after all calls before it. However the run ends, `answers`
  * holds the finished work.
  */
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (

@@ -72,8 +72,6 @@ export interface AgentTool extends Tool {
   readonly isAgent: true
 }
 
-const isAgentTool = (tool: Tool): tool is AgentTool => "isAgent" in tool
-
 /** Makes the tools with which an agent starts agents itself, from what those inherit. */
 export type NestedAgents = (parent: ParentAgent) => ReadonlyArray<AgentTool>
 
@@ -244,7 +242,7 @@ const toolsFor = Effect.fnUntraced(function* (
   // Tools of a server that only this agent has need not be named.
   const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))
   const shared = selectTools(definition.tools, parent.tools).filter(
-    (tool) => !taken.has(tool.name) && !isAgentTool(tool) && !perAgentTools.has(tool.name)
+    (tool) => !taken.has(tool.name) && !tool.isAgent && !perAgentTools.has(tool.name)
   )
   const tools = [...shared, ...offer.tools, ...ours]
   const agents = nested({ ...parent, tools }).filter(({ name }) => definition.tools?.includes(name) === true)

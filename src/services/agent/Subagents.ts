@@ -63,8 +63,8 @@ const isolationNote = `It works in its own conversation and does not see this on
 const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
 
 /**
- * The kind of an agent's tool. An agent that only reads runs beside others. An agent that may change things, itself or through an agent it starts,
- * runs alone; the tools that change something ask for approval themselves.
+ * The kind of an agent's tool. An agent that only reads runs beside calls that read. One that may change things, itself or through an agent it starts,
+ * runs beside other agents only; the tools that change something ask for approval themselves.
  */
 const kindOf = (
   { definition, own }: KnownAgent,

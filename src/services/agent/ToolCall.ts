@@ -28,11 +28,11 @@ export interface ToolRunOptions {
   readonly hooked: Hooked
   /** Runs background work until the agent's run ends. */
   readonly aside: (work: Effect.Effect<unknown>) => Effect.Effect<void>
-  /** A tool that only reads takes one permit while it runs; any other tool takes all of them and runs alone. */
+  /** A tool that only reads and an agent take one permit while they run; any other tool takes all of them and runs alone. */
   readonly gate: Semaphore.Semaphore
 }
 
-/** The maximum number of read-only calls that run at the same time. */
+/** The maximum number of calls that run at the same time. */
 export const maxParallelCalls = 8
 
 /** The maximum number of tools that hooks may run one after the other for one call. */
@@ -261,7 +261,7 @@ const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: u
   const tools = id === run.pending.id ? run.tools : run.followUps
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return { answer: unknownTool(name, tools) }
-  return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(
+  return yield* gate.withPermits(tool.kind === "read" || tool.isAgent ? 1 : maxParallelCalls)(
     settled(tool, useTool(run, { tool, id }, args), (answer): Performed => ({ answer }))
   )
 })

@@ -106,6 +106,8 @@ export interface Tool {
   /** The JSON schema of the arguments. */
   readonly parameters: unknown
   readonly kind: ToolKind
+  /** Whether a call starts an agent. Such calls run side by side, whatever the agents do: each asks for itself, and no two write a file at once. */
+  readonly isAgent?: true
   /** Whether results are never masked, because later turns need them word for word. */
   readonly isNeverMasked: boolean
   /** Time limit of a call. A stopped call answers with that fact and its output so far. Infinite: the tool ends by itself. */
