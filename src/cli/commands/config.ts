@@ -19,7 +19,7 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
-import { EnvFiles, envNoticeText } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
   type SettingsFileState,
   type EffectiveSettings,
@@ -408,7 +408,7 @@ const doctor = Command.make(
     const { broken, files, notices, settings, variables: fromEnvironment } = yield* states
     const homeFile = files.find(({ place }) => place === "home")?.file
     const envChecks = [
-      ...env.notices.map((notice) => warning(".env", envNoticeText(notice))),
+      ...env.notices.map((notice) => warning(".env", notice)),
       ...env.untrusted.map((file) => warning(".env", `${file} is ignored: its folder is not trusted`))
     ]
     const names = Object.keys(env.variables)

@@ -6,7 +6,6 @@ import { text, user } from "../../domain/content/Content.ts"
 import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { emptySession, type Started, applyEvent, startedWith } from "../../domain/session/Session.ts"
-import { mcpProblemText } from "../../domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { ChatSettings } from "../chat/ChatSettings.ts"
@@ -235,9 +234,7 @@ const toolsFor = Effect.fnUntraced(function* (
   const hasServers = Object.keys(mcpServers).length > 0
   const offer = hasServers && parent.mcp !== undefined ? yield* parent.mcp(mcpServers) : { tools: [], problems: [] }
   const messages =
-    hasServers && parent.mcp === undefined
-      ? ["its MCP servers are ignored: none may be started here"]
-      : offer.problems.map(mcpProblemText)
+    hasServers && parent.mcp === undefined ? ["its MCP servers are ignored: none may be started here"] : offer.problems
   yield* Effect.forEach(messages, (message) => activity({ _tag: "Failed", message }), { discard: true })
   // Tools of a server that only this agent has need not be named.
   const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))

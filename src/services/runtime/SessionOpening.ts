@@ -15,7 +15,7 @@ import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
-import { EnvFiles, envNoticeText } from "../platform/EnvFiles.ts"
+import { EnvFiles } from "../platform/EnvFiles.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import {
@@ -87,7 +87,7 @@ export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
   const { read } = yield* Settings
   const { files, notices, settings } = yield* read
   const { notices: ofVariables } = yield* EnvFiles
-  yield* Effect.forEach(ofVariables, (notice) => notify(message(envNoticeText(notice))), { discard: true })
+  yield* Effect.forEach(ofVariables, (notice) => notify(message(notice)), { discard: true })
   yield* Effect.forEach(notices, (notice) => notify({ _tag: "Settings", notice }), { discard: true })
   return { files, settings }
 })

@@ -23,7 +23,7 @@ import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
 import { usableBlocks, usableTools } from "../../domain/tools/McpEntries.ts"
-import { mayBeNewer, type McpFault } from "../../domain/tools/McpError.ts"
+import { mayBeNewer, mcpErrorText } from "../../domain/tools/McpError.ts"
 import { MessageLines, ServerWords } from "../../domain/tools/McpOutput.ts"
 import { filledIn, type McpAddress, type McpProgram, type McpServerSettings } from "../../domain/tools/McpServer.ts"
 import { Environment } from "../platform/Environment.ts"
@@ -59,8 +59,8 @@ const olderProtocols: ReadonlySet<unknown> = new Set(["2024-11-05", "2025-03-26"
 /** A server with an established connection. */
 export interface Connected {
   readonly client: McpClient.McpClient
-  /** Explains why a call failed, for example because the server can no longer be reached. */
-  readonly why: (error: McpClientError) => Effect.Effect<McpFault>
+  /** Says why a call failed, for example because the server can no longer be reached, with its last words. */
+  readonly why: (error: McpClientError) => Effect.Effect<string>
   /** The names of the tools that it lists in a form that cannot be read. */
   readonly unreadable: ReadonlySet<string>
 }
@@ -71,12 +71,12 @@ export interface StartedServer {
   readonly tools: ReadonlyArray<McpSchema.Tool>
 }
 
-/** Starts or reaches one server and lists its tools. On failure its resources are released at once. */
+/** Starts or reaches one server and lists its tools. Fails with the reason in one line, and releases its resources then. */
 export const startServer = Effect.fnUntraced(function* (
   parent: Scope.Scope,
   settings: McpServerSettings,
   options: McpOptions
-): Effect.fn.Return<StartedServer, McpFault, Needs> {
+): Effect.fn.Return<StartedServer, string, Needs> {
   const scope = yield* Scope.fork(parent)
   const words = new ServerWords()
   const patience = Duration.fromInputUnsafe(options.startTimeout ?? defaultStartTimeout)
@@ -90,7 +90,7 @@ export const startServer = Effect.fnUntraced(function* (
     Scope.provide(scope),
     Effect.timeoutOrElse({
       duration: patience,
-      orElse: () => Effect.fail<McpFault>({ _tag: "NoAnswer", timeout: patience, lastWords: words.lastWords })
+      orElse: () => Effect.fail(`it did not answer within ${Duration.format(patience)}${words.lastWords}`)
     }),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
@@ -99,7 +99,7 @@ export const startServer = Effect.fnUntraced(function* (
 /** Fails with the reason for an error. */
 const explained =
   (why: Connected["why"]) =>
-  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, McpFault, R> =>
+  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, string, R> =>
     Effect.catch(work, (error) => Effect.flatMap(why(error), Effect.fail))
 
 /** Makes a connection with the default protocol to a server that may answer with an older one. */
@@ -158,13 +158,15 @@ const client = ({ version }: McpOptions, transport: McpClient.Transport, unreada
     acceptingOddEntries(rejectingDeepAnswers(transport), unreadable)
   )
 
-/** Replaces the variables in values. Fails with the names of those that are not set. */
+/** Replaces the variables in values. Fails when one is not set. */
 const filled = Effect.fnUntraced(function* (
   values: Readonly<Record<string, string>>,
   variables: Readonly<Record<string, string | undefined>>
-): Effect.fn.Return<Readonly<Record<string, string>>, McpFault> {
+) {
   const { missing, values: all } = filledIn(values, variables)
-  return missing.length === 0 ? all : yield* Effect.fail<McpFault>({ _tag: "VariablesNotSet", names: missing })
+  if (missing.length === 0) return all
+  const names = missing.map((name) => `$${name}`).join(", ")
+  return yield* Effect.fail(`its settings name ${names}, not set in the environment`)
 })
 
 /** A server's process. Mutable. */
@@ -181,10 +183,10 @@ interface ServerProcess {
 const whyProcess = Effect.fnUntraced(function* (
   { command, handle, silent, words }: ServerProcess,
   error: McpClientError
-): Effect.fn.Return<McpFault> {
+) {
   const hasEnded = error.reason._tag === "TransportError" && handle !== undefined
   if (hasEnded) yield* Deferred.await(silent).pipe(Effect.timeoutOption(outputWait))
-  return { _tag: "Failed", error, where: command, lastWords: hasEnded ? words.lastWords : "" }
+  return `${mcpErrorText(error, command)}${hasEnded ? words.lastWords : ""}`
 })
 
 /** A spawner that keeps what it starts as this process, and passes only messages on. */
@@ -220,13 +222,17 @@ const startProgram = Effect.fnUntraced(function* (
   { args = [], command, cwd, env = {} }: McpProgram,
   options: McpOptions,
   words: ServerWords
-): Effect.fn.Return<Connected, McpFault, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
+): Effect.fn.Return<Connected, string, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
   const variables = yield* (yield* Environment).variables
   const own = yield* filled(env, variables)
   const fs = yield* FileSystem.FileSystem
   const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => ".")
   const program = yield* (yield* makeProgramFinder([workspace]))(command)
-  if (program === undefined) return yield* Effect.fail<McpFault>({ _tag: "NoProgram", command })
+  if (program === undefined) {
+    return yield* Effect.fail(
+      `${command} cannot be started, there is no such program in an absolute part of PATH outside this folder; give its whole path`
+    )
+  }
   const process: ServerProcess = { command, words, silent: yield* Deferred.make<void>(), handle: undefined }
   const why = (error: McpClientError) => whyProcess(process, error)
   const named = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, Redacted.make(value)]))
@@ -260,12 +266,11 @@ const startProgram = Effect.fnUntraced(function* (
 const reachAddress = Effect.fnUntraced(function* (
   { headers = {}, url }: McpAddress,
   options: McpOptions
-): Effect.fn.Return<Connected, McpFault, Environment | HttpClient.HttpClient | Scope.Scope> {
+): Effect.fn.Return<Connected, string, Environment | HttpClient.HttpClient | Scope.Scope> {
   const own = yield* filled(headers, yield* (yield* Environment).variables)
   // The parts before the host and after the path may contain a key.
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
-  const why = (error: McpClientError) =>
-    Effect.succeed<McpFault>({ _tag: "Failed", error, where: place, lastWords: "" })
+  const why = (error: McpClientError) => Effect.succeed(mcpErrorText(error, place))
   const unreadable = new Set<string>()
   const negotiated: { version: string | undefined } = { version: undefined }
   const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>
