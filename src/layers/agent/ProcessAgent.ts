@@ -6,14 +6,7 @@ import process from "node:process"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { exitText, lastLines } from "../../domain/agent/ProcessExit.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
-import {
-  AgentFailure,
-  type AgentResult,
-  type ExternalRunner,
-  type ParentShare,
-  type Running,
-  type Task
-} from "../../services/agent/AgentRunner.ts"
+import { AgentFailure, type AgentResult, type ParentShare, type Task } from "../../services/agent/AgentRunner.ts"
 import { parseEvent, taskText } from "../../services/agent/ProcessAgentProtocol.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
 
@@ -181,11 +174,7 @@ const follow = Effect.fnUntraced(
     )
 )
 
-const start = Effect.fnUntraced(function* (
-  launch: Launch,
-  task: Task,
-  share: ParentShare
-): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+const start = Effect.fnUntraced(function* (launch: Launch, task: Task, share: ParentShare) {
   const { options, program } = launch
   // It ends as soon as it is not followed any more.
   const own = yield* Scope.fork(yield* Effect.scope)
@@ -218,9 +207,7 @@ const start = Effect.fnUntraced(function* (
 })
 
 /** Makes the runner of an agent in a process of its own. */
-export const make = Effect.fnUntraced(function* (
-  options: ProcessAgentOptions
-): Effect.fn.Return<ExternalRunner, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> {
+export const make = Effect.fnUntraced(function* (options: ProcessAgentOptions) {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const [program, ...args] = options.command ?? ownCommand(options.definition.name)
   const cwd = path.resolve(options.cwd ?? ".")

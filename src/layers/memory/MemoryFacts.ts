@@ -110,11 +110,7 @@ const planLine = Effect.fnUntraced(function* (
 })
 
 /** Plans the change that remembers a fact. Writes nothing. */
-export const planFact = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  fact: string,
-  scope: MemoryScope
-): Effect.fn.Return<MemoryChange, MemoryError> {
+export const planFact = Effect.fnUntraced(function* (memory: MemoryContext, fact: string, scope: MemoryScope) {
   const line = factLine(fact)
   if (line === undefined) return yield* fail("the fact is empty; give it in one sentence")
   if (line.length > maxFactChars) {
@@ -130,7 +126,7 @@ export const planFact = Effect.fnUntraced(function* (
 export const replanFact = Effect.fnUntraced(function* (
   memory: MemoryContext,
   { fact, file, scope, shown }: MemoryChange
-): Effect.fn.Return<MemoryChange, MemoryError> {
+) {
   const places = yield* currentPlaces(memory)
   if (scope === "project" && !(yield* memory.options.isTrusted(places.root))) {
     return yield* fail(`${shown} is not written: its folder is no longer trusted`)

@@ -1,5 +1,5 @@
 import { Context, Effect, Option, Schema } from "effect"
-import { Dns, type NetAddress } from "effect/net"
+import { Dns } from "effect/net"
 import { addressOf, isLocalName, isPublic } from "../../domain/tools/NetworkAddress.ts"
 
 /** Restricts the requests of a model to the public internet: not this machine, its network or cloud metadata. */
@@ -23,9 +23,7 @@ const refusedInside = ({ host }: URL, what: string) =>
  * Resolves the host of a URL to its addresses, if all of them are allowed. Connect to one of these and not to the name again: a
  * name server could answer differently the second time.
  */
-export const publicAddresses = Effect.fn("PublicNetwork.publicAddresses")(function* (
-  url: URL
-): Effect.fn.Return<ReadonlyArray<NetAddress.IpAddress>, AddressRefused, Dns.Dns> {
+export const publicAddresses = Effect.fn("PublicNetwork.publicAddresses")(function* (url: URL) {
   const allowPrivate = yield* AllowPrivate
   const dns = yield* Dns.Dns
   if (url.protocol !== "http:" && url.protocol !== "https:") {

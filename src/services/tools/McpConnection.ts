@@ -76,7 +76,7 @@ export const startServer = Effect.fnUntraced(function* (
   parent: Scope.Scope,
   settings: McpServerSettings,
   options: McpOptions
-): Effect.fn.Return<StartedServer, string, Needs> {
+) {
   const scope = yield* Scope.fork(parent)
   const words = new ServerWords()
   const patience = Duration.fromInputUnsafe(options.startTimeout ?? defaultStartTimeout)
@@ -222,7 +222,7 @@ const startProgram = Effect.fnUntraced(function* (
   { args = [], command, cwd, env = {} }: McpProgram,
   options: McpOptions,
   words: ServerWords
-): Effect.fn.Return<Connected, string, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
+) {
   const variables = yield* (yield* Environment).variables
   const own = yield* filled(env, variables)
   const fs = yield* FileSystem.FileSystem
@@ -263,10 +263,7 @@ const startProgram = Effect.fnUntraced(function* (
   return { client: connected, why, unreadable }
 })
 
-const reachAddress = Effect.fnUntraced(function* (
-  { headers = {}, url }: McpAddress,
-  options: McpOptions
-): Effect.fn.Return<Connected, string, Environment | HttpClient.HttpClient | Scope.Scope> {
+const reachAddress = Effect.fnUntraced(function* ({ headers = {}, url }: McpAddress, options: McpOptions) {
   const own = yield* filled(headers, yield* (yield* Environment).variables)
   // The parts before the host and after the path may contain a key.
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")

@@ -57,7 +57,7 @@ export class Plans extends Context.Service<
         Effect.map(({ type }) => (type === "File" ? kept : undefined)),
         Effect.orElseSucceed(() => undefined)
       ),
-      approve: Effect.fn("Plans.approve")(function* (text): Effect.fn.Return<string, ToolFailure> {
+      approve: Effect.fn("Plans.approve")(function* (text) {
         yield* AtomicFile.writePrivate(kept, text).pipe(
           Effect.provideContext(context),
           Effect.mapError(
