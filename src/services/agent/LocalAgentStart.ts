@@ -1,9 +1,17 @@
 import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
-import { forkedMessages } from "../../domain/agent/ForkedConversation.ts"
-import { text, user } from "../../domain/content/Content.ts"
-import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { text, user, isCall } from "../../domain/content/Content.ts"
+import {
+  type Draft,
+  entries,
+  viewTokens,
+  type Conversation,
+  itemParts,
+  pairing,
+  placeKey,
+  view
+} from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { emptySession, type Started, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
@@ -29,6 +37,28 @@ import { RunProgress } from "./LocalAgentProgress.ts"
 import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
 
 /** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
+
+/**
+ * The messages of the view, as the model sees them, ready to be appended to another conversation. Calls without a response, such as
+ * the one that starts the agent, are left out; so is the environment message, because the agent has its own.
+ */
+const forkedMessages = (conversation: Conversation): ReadonlyArray<Draft> => {
+  const items = view(conversation)
+    .filter(({ entry }) => entry.author !== "environment")
+    .map((item) => ({ entry: item.entry, role: item.entry.content.role, parts: itemParts(item) }))
+  const { responseOf } = pairing(items)
+  return items.flatMap(({ entry: { at, author }, parts, role }, item) => {
+    const kept = parts.filter((part, index) => !isCall(part) || responseOf.has(placeKey({ item, part: index })))
+    if (kept.length === 0) return []
+    return [
+      {
+        content: { role, parts: kept },
+        ...(at === undefined ? {} : { at }),
+        ...(author === undefined ? {} : { author })
+      }
+    ]
+  })
+}
 
 /** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
 export interface ParentAgent {
