@@ -1,6 +1,6 @@
 import { Equal, Predicate } from "effect"
 import { hooksOf } from "../hooks/HookSettings.ts"
-import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
+import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue, isList } from "./SettingsKey.ts"
 import {
   type JsonPath,
   pathText,
@@ -56,8 +56,6 @@ const defineRule = (to: string, from: ReadonlyArray<string>, becomes?: Rule["bec
   from: from.map((path) => path.split(".")),
   ...(becomes === undefined ? {} : { becomes })
 })
-
-const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 
 const unfit = (expected: string): SkipReason => ({ why: `expected ${expected}`, isUnfit: true })
 

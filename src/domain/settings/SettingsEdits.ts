@@ -1,6 +1,6 @@
 import { Predicate, Result } from "effect"
 import { afterSpace, containerSpans, type ElementSpan, plainKey, type Span, valueEnd } from "../text/JsonSource.ts"
-import { dotted, type SettingsPath, valueAt } from "./SettingsKey.ts"
+import { dotted, type SettingsPath, valueAt, isList } from "./SettingsKey.ts"
 import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
 
 /**
@@ -28,11 +28,9 @@ const placedAt = (json: string, start: number): Placed => {
 const indexOf = ({ kind, members }: Placed, name: string): number =>
   kind === "list" ? Number(name) : members.findLastIndex(({ key }) => plainKey(key) === name)
 
-const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
-
 /** JSON on one line, with spaces. */
 const inline = (value: unknown): string =>
-  plainList(value)
+  isList(value)
     ? `[${value.map(inline).join(", ")}]`
     : Predicate.isObject(value)
       ? `{${Object.entries(value)

@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path, type PlatformError, Result, Schema } from "effect"
 import type { AgentFile } from "../../domain/settings/AgentFiles.ts"
 import { type FilePlan, planInstall, planUninstall, InstallRecord } from "../../domain/settings/InstalledFile.ts"
-import { decode, encode, decode as decodeText } from "../../domain/text/Bytes.ts"
+import { decode, encode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
@@ -22,8 +22,8 @@ type InstallRecords = ReadonlyMap<string, InstallRecord>
 const Stored = fromJson(
   Schema.Struct({ version: Schema.Literal(1), files: Schema.Record(Schema.String, InstallRecord) })
 )
-const decode = Schema.decodeEffect(Stored)
-const encode = Schema.encodeEffect(Stored)
+const decodeStored = Schema.decodeEffect(Stored)
+const encodeStored = Schema.encodeEffect(Stored)
 
 /** Reads the records; none when there is no file. */
 const readRecords = Effect.fnUntraced(function* (file: string) {
@@ -38,7 +38,7 @@ const readRecords = Effect.fnUntraced(function* (file: string) {
     ({ message }) => new InstallError({ message })
   )
   const stored = yield* Effect.mapError(
-    decode(decodeText(bytes).text),
+    decodeStored(decode(bytes).text),
     () =>
       new InstallError({
         message: `${quotedPath(file)} is damaged; delete it, and run uninstall again`
@@ -57,7 +57,7 @@ const withRecords = Effect.fnUntraced(function* <A, R>(
 ) {
   const lock = FileLock.lockFileOf(yield* Path.Path, file)
   const write = Effect.fnUntraced(function* (records: InstallRecords) {
-    const text = yield* Effect.orDie(encode({ version: 1, files: Object.fromEntries(records) }))
+    const text = yield* Effect.orDie(encodeStored({ version: 1, files: Object.fromEntries(records) }))
     yield* Effect.mapError(
       AtomicFile.writePrivate(file, `${text}\n`),
       (error) => new InstallError({ message: diskErrorText(error) })
