@@ -92,11 +92,7 @@ export const failure = (endpoint: Pick<Endpoint, "name">, exchange: Exchange, er
   failed(endpoint, withoutSecret(failureText(error, exchange), exchange.header))
 
 /** Runs a request of the SDK. */
-export const request = <A>(
-  endpoint: Pick<Endpoint, "name">,
-  exchange: Exchange,
-  run: () => Promise<A>
-): Effect.Effect<A, AgentFailure> =>
+export const request = <A>(endpoint: Pick<Endpoint, "name">, exchange: Exchange, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (error) => failure(endpoint, exchange, error) })
 
 /** A client whose requests end with the scope. */

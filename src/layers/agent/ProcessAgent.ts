@@ -5,7 +5,13 @@ import path from "node:path"
 import process from "node:process"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
-import { AgentFailure, type AgentResult, type ParentShare, type Task } from "../../services/agent/AgentRunner.ts"
+import {
+  AgentFailure,
+  type AgentResult,
+  type ExternalRunner,
+  type ParentShare,
+  type Task
+} from "../../services/agent/AgentRunner.ts"
 import { parseEvent, taskText } from "../../services/agent/ProcessAgentProtocol.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
 
@@ -226,7 +232,9 @@ const start = Effect.fnUntraced(function* (launch: Launch, task: Task, share: Pa
 })
 
 /** Makes the runner of an agent in a process of its own. */
-export const make = Effect.fnUntraced(function* (options: ProcessAgentOptions) {
+export const make = Effect.fnUntraced(function* (
+  options: ProcessAgentOptions
+): Effect.fn.Return<ExternalRunner, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> {
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
   const [program, ...args] = options.command ?? ownCommand(options.definition.name)
   const cwd = path.resolve(options.cwd ?? ".")

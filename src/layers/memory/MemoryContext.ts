@@ -120,7 +120,7 @@ export const inWorkspace = <A>(
   { files, fs, held, path }: MemoryContext,
   { added, root }: MemoryPlaces,
   work: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path | Workspace>
-): Effect.Effect<A> =>
+) =>
   work.pipe(
     Effect.provideService(Workspace, {
       root,

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type Scope } from "effect"
+import { Effect, FileSystem, Path } from "effect"
 import { importTokens } from "../../domain/memory/MemoryImports.ts"
 import { factLine, hasFact, maxFactChars, type MemoryScope, withFact } from "../../domain/memory/MemoryText.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
@@ -161,10 +161,7 @@ export const writeFact = (memory: MemoryContext, change: MemoryChange): Effect.E
   )
 
 /** Locks a memory file until the scope closes. Without write access to the home folder there is no lock. */
-export const lockFile = (
-  { fs, locks, path }: MemoryContext,
-  file: string
-): Effect.Effect<void, MemoryError, Scope.Scope> =>
+export const lockFile = ({ fs, locks, path }: MemoryContext, file: string) =>
   FileLock.acquire({ file, lock: path.join(locks, `.${Sha256.hashSync(file)}.lock`) }).pipe(
     Effect.catch((error) => (error._tag === "FileLocked" ? Effect.fail(fail(error.message)) : Effect.void)),
     Effect.provideService(FileSystem.FileSystem, fs),

@@ -160,10 +160,7 @@ const load = Effect.fn("Skills.load")(function* (shelf: SkillShelf, name: string
  * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
  * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
  */
-export const layer = (
-  places: ReadonlyArray<SkillFolder>,
-  isTrusted: (folder: string) => Effect.Effect<boolean>
-): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
+export const layer = (places: ReadonlyArray<SkillFolder>, isTrusted: (folder: string) => Effect.Effect<boolean>) =>
   Layer.effect(
     Skills,
     Effect.gen(function* () {

@@ -85,12 +85,7 @@ const attempt = Effect.fnUntraced(
 )
 
 /** One run of the loop. `progress` has how it ended if the agent submitted no result. */
-const runOnce = (
-  agent: StartedAgent,
-  input: string,
-  tools: Profile["tools"],
-  limits: Limits
-): Effect.Effect<void, never, Runtime> => {
+const runOnce = (agent: StartedAgent, input: string, tools: Profile["tools"], limits: Limits) => {
   const { chat, definition, guards, progress, task } = agent
   progress.begin(limits)
   const profile: Profile = {
@@ -138,7 +133,7 @@ const resultOf = (
   end: Pick<RunEnd, "reason" | "words"> | undefined,
   submitted: string | undefined,
   work?: string
-): Effect.Effect<AgentResult> =>
+) =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     ...withNote(outcomeOf(end, submitted, soFar), note),
     turns,
@@ -151,10 +146,7 @@ const resultOf = (
  * Delivers messages that arrive while the agent works on its task. A message whose delivery fails stays in the inbox.
  * Messages left at the end get a run of their own.
  */
-const readInbox = <E>(
-  agent: StartedAgent,
-  use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>
-): Effect.Effect<void, E> =>
+const readInbox = <E>(agent: StartedAgent, use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(agent.done)) return Effect.void

@@ -53,11 +53,7 @@ const unknownTool = (name: string, tools: ReadonlyArray<Tool>): CallAnswer =>
   )
 
 /** Turns every outcome into an answer. */
-const settled = <A, R>(
-  tool: Tool,
-  work: Effect.Effect<A, ToolFailure, R>,
-  as: (answer: CallAnswer) => A
-): Effect.Effect<A, never, R> =>
+const settled = <A, R>(tool: Tool, work: Effect.Effect<A, ToolFailure, R>, as: (answer: CallAnswer) => A) =>
   work.pipe(
     Effect.catchTag("ToolFailure", ({ message }) => Effect.succeed(as(failedAnswer("error", message)))),
     // An interruption from outside does not reach this handler; only the tool's own failure does.

@@ -242,14 +242,10 @@ const attemptLock = (
   )
 
 /** Tries to take a lock until the scope closes. Returns its holder, or undefined when the lock was taken. Its folder must exist. */
-export const tryAcquire = (
-  lock: string
-): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attemptLock(lock, lock)
+export const tryAcquire = (lock: string) => attemptLock(lock, lock)
 
 /** Like `tryAcquire`, for a lock that is held for longer than a write takes: it is renewed while the scope is open. */
-export const tryAcquireRenewed = (
-  lock: string
-): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attemptLock(lock, lock, true)
+export const tryAcquireRenewed = (lock: string) => attemptLock(lock, lock, true)
 
 /** The process that has a lock; undefined when none has it or that process has ended. */
 export const holderOf = (lock: string): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files> =>
@@ -341,8 +337,5 @@ export const acquire = Effect.fnUntraced(function* ({
 })
 
 /** Runs `work`, which changes a file, with the lock of that file (see `acquire`). `work` is not interrupted. */
-export const withLock = <A, E, R>(
-  place: LockedFile,
-  work: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | FileLocked | PlatformError.PlatformError, Exclude<R, Scope.Scope> | Files> =>
+export const withLock = <A, E, R>(place: LockedFile, work: Effect.Effect<A, E, R>) =>
   Effect.scoped(Effect.andThen(acquire(place), Effect.uninterruptible(work)))

@@ -28,11 +28,8 @@ const workspaceFailure = ({ message, reason }: WorkspaceError): ToolFailure =>
   new ToolFailure({ message, type: reason === "InvalidPath" ? "invalid_tool_params" : "path_not_in_workspace" })
 
 /** The absolute path that a tool may use for what its arguments name (`Workspace.path`). */
-export const pathArgument = (
-  workspace: Workspace["Service"],
-  path: string,
-  purpose: "read" | "write"
-): Effect.Effect<string, ToolFailure> => Effect.mapError(workspace.path(path, purpose), workspaceFailure)
+export const pathArgument = (workspace: Workspace["Service"], path: string, purpose: "read" | "write") =>
+  Effect.mapError(workspace.path(path, purpose), workspaceFailure)
 
 /** What the user is asked before a call runs. */
 export interface Question {

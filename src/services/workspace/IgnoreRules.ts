@@ -203,10 +203,7 @@ interface WalkedFolder {
  * The regular files below a folder that are not ignored, folder by folder, in no particular order. Links are not
  * followed, and an unreadable folder has no files.
  */
-export const walk = (
-  folder: string,
-  choice: IgnoreChoice
-): Stream.Stream<WalkedFolder, never, FileSystem.FileSystem | Path.Path | Workspace> =>
+export const walk = (folder: string, choice: IgnoreChoice) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const path = yield* Path.Path

@@ -32,7 +32,10 @@ describe("Agent", () => {
     const order: Array<string> = []
     const noted = (name: string, work: Effect.Effect<unknown>) =>
       Effect.as(
-        Effect.andThen(work, () => void order.push(name)),
+        Effect.andThen(
+          work,
+          Effect.sync(() => order.push(name))
+        ),
         name
       )
     const agents = [
