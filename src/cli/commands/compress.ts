@@ -162,10 +162,6 @@ const flags = {
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-/** The summarizer: the flag's, else a model when an API key is set, else code. */
-const summarizerOf = (input: Flags) =>
-  Effect.map(canAsk(undefined), (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
-
 const policyOf = (
   input: Flags,
   loaded: Loaded,
@@ -510,7 +506,7 @@ const findPolicy = Effect.fnUntraced(function* (
   settings: SettingsFile,
   handlers: Effect.Success<typeof RuntimeText.handlers>
 ) {
-  const summarizer = yield* summarizerOf(input)
+  const summarizer = input.summarizer ?? ((yield* canAsk(undefined)) ? "model" : "extractive")
   // The provider is queried only when it writes the snapshot anyway.
   const asks = summarizer === "model" && !input.plan
   const [model, ...others] = input.model ?? []

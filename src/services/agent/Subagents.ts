@@ -60,8 +60,6 @@ export interface Subagents {
 
 const isolationNote = `It works in its own conversation and does not see this one: the task must contain everything that it needs. Only its result is returned.`
 
-const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
-
 /**
  * The kind of an agent's tool. An agent that only reads runs beside calls that read. One that may change things, itself or through an agent it starts,
  * runs beside other agents only; the tools that change something ask for approval themselves.
@@ -119,14 +117,15 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
     timeout: "Infinity",
     title: (inputs) => promptOf(inputs),
     // The user sees each message that leaves this machine.
-    question: isRemote(knownAgent)
-      ? (inputs) =>
-          Effect.succeed({
-            detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
-            grants: [],
-            covers: `tasks for the agent ${name}`
-          })
-      : undefined,
+    question:
+      definition.kind === "remote"
+        ? (inputs) =>
+            Effect.succeed({
+              detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
+              grants: [],
+              covers: `tasks for the agent ${name}`
+            })
+        : undefined,
     run: (inputs, { activity, progress, waiting }) =>
       Effect.gen(function* () {
         const task: Task = {
