@@ -166,8 +166,8 @@ export const make = Effect.fn("Subagents.make")(function* (
     // The scope of this function is left out: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
-    slots: options.slots ?? (yield* AgentSlots.inMemory),
-    atWork: yield* Ref.make<ReadonlySet<Child>>(new Set())
+    slots: options.slots ?? AgentSlots.inMemory(),
+    slotsOf: new WeakMap()
   }
   const depth = (options.depth ?? 0) + 1
   const parent: ParentAgent = {
@@ -196,13 +196,8 @@ interface Host {
   readonly context: Context.Context<Runtime>
   readonly bounds: AgentLimits
   readonly slots: AgentSlots.AgentSlots
-  /** The running agents of this process. */
-  readonly atWork: Ref.Ref<ReadonlySet<Child>>
-}
-
-/** A running agent. */
-interface Child {
-  readonly parent: ParentAgent
+  /** Counts the running agents that one agent started. */
+  readonly slotsOf: WeakMap<ParentAgent, AgentSlots.AgentSlots>
 }
 
 /** Returns the agents whose tool names are unique, and a warning about each other agent. */
@@ -296,12 +291,13 @@ const inside = (
   definition: LocalAgent,
   parent: ParentAgent,
   depth: number
-): AgentRunner => {
-  const { start } = LocalAgentRunner.make(host.context, agent, definition, parent, (child) =>
-    toolsOf(host, child, depth + 1)
-  )
-  return { start: (task) => Effect.provideService(start(task), AgentDepth, depth) }
-}
+): AgentRunner => ({
+  start: (task) =>
+    LocalAgentRunner.start(agent, definition, parent, (child) => toolsOf(host, child, depth + 1), task).pipe(
+      Effect.provideContext(host.context),
+      Effect.provideService(AgentDepth, depth)
+    )
+})
 
 const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
   const { definition } = agent
@@ -340,26 +336,17 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   return running
 })
 
-const advice = "wait until one ends, or do this yourself"
-
 /** Counts an agent among those that run, until the scope closes. Fails when no more may run. */
-const count = Effect.fnUntraced(function* ({ atWork, bounds, slots }: Host, parent: ParentAgent) {
-  const { children, running } = bounds
-  if (!(yield* slots.take(running))) {
+const count = Effect.fnUntraced(function* ({ bounds, slots, slotsOf }: Host, parent: ParentAgent) {
+  const own = slotsOf.get(parent) ?? AgentSlots.inMemory()
+  slotsOf.set(parent, own)
+  for (const [places, most, which] of [
+    [slots, bounds.running, "agents"],
+    [own, bounds.children, "agents that you started"]
+  ] as const) {
+    if (yield* places.take(most)) continue
     return yield* new AgentFailure({
-      message: `${running} agents are already running, which is the maximum; ${advice}`
-    })
-  }
-  const mine: Child = { parent }
-  const isCounted = yield* Effect.acquireRelease(
-    Ref.modify(atWork, (all): [boolean, ReadonlySet<Child>] =>
-      [...all].filter((one) => one.parent === parent).length < children ? [true, new Set([...all, mine])] : [false, all]
-    ),
-    () => Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
-  )
-  if (!isCounted) {
-    return yield* new AgentFailure({
-      message: `${children} agents that you started are already running, which is the maximum; ${advice}`
+      message: `${most} ${which} are already running, which is the maximum; wait until one ends, or do this yourself`
     })
   }
 })
