@@ -1,13 +1,18 @@
 import { Clock, Effect, Exit, Semaphore } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
-import { errorResponse, truncateDisplay, truncateMessage } from "../../domain/tools/ToolResult.ts"
-import type { TurnError } from "../chat/Turn.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
-import { type CallAnswer, type PendingCall, abandonedAnswer, stoppedReason } from "./ToolAnswer.ts"
+import {
+  type CallAnswer,
+  type PendingCall,
+  abandonedAnswer,
+  failedAnswer,
+  responseEvent,
+  stoppedReason
+} from "./ToolAnswer.ts"
 import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.ts"
 
 /** Answers the calls of a turn, and records one answer per call whatever happens. */
@@ -73,22 +78,13 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
         ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
             answers[index] = partial
           })
-        : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined))
+        : abandonedAnswer(`a hook stopped the run: ${stops}`))
     const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
     if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
-    const { response, result, status } = answer
-    yield* emit({
-      _tag: "ToolCallResponse",
-      id: asking.id,
-      name: asking.call.name,
-      status,
-      display: result?.display === undefined ? null : truncateDisplay(result.display),
-      message:
-        typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt - waited()
-    })
+    const duration = (yield* Clock.currentTimeMillis) - startedAt - waited()
+    yield* emit(responseEvent(asking.id, asking.call.name, answer, duration, answer.result?.display))
   })
   for (const group of groupsOf(calls, tools)) {
     yield* Effect.forEach(group, one, { concurrency: maxParallelCalls, discard: true })
@@ -167,7 +163,7 @@ export const answerCalls = Effect.fnUntraced(function* (
       if (Exit.isFailure(exit) && lasting !== undefined && (yield* lasting.staysOpen)) {
         return yield* Effect.failCause(exit.cause)
       }
-      const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
+      const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason))
       yield* record(profile, calls, answers, summaries)
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
       return answers
@@ -188,13 +184,11 @@ export const refuseCalls = Effect.fnUntraced(function* (
   { emit, profile }: AgentRun,
   calls: ReadonlyArray<PendingCall>,
   why: string
-): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError> {
-  const answers = calls.map((): CallAnswer => ({ status: "error", response: errorResponse(why), result: undefined }))
+) {
+  const answer = failedAnswer("error", why)
+  const answers = calls.map(() => answer)
   yield* record(profile, calls, answers, new Map())
-  for (const { call, id } of calls) {
-    const { name } = call
-    yield* emit({ _tag: "ToolCallResponse", id, name, status: "error", display: null, message: why, duration: 0 })
-  }
+  for (const { call, id } of calls) yield* emit(responseEvent(id, call.name, answer, 0))
   return answers
 })
 
@@ -202,6 +196,6 @@ export const refuseCalls = Effect.fnUntraced(function* (
 export const abandonCalls = Effect.fnUntraced(function* (profile: Profile) {
   const calls = yield* callsOf(profile.chat)
   if (calls.length === 0) return
-  const answers = calls.map(() => abandonedAnswer(stoppedReason, undefined))
+  const answers = calls.map(() => abandonedAnswer(stoppedReason))
   yield* record(profile, calls, answers, new Map())
 })

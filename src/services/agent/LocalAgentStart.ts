@@ -28,7 +28,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import type { Approval } from "../tools/Approval.ts"
 import { recall, type RecallSource } from "../tools/builtin/Recall.ts"
 import type { McpOffer } from "../tools/McpServers.ts"
-import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import { onlyTool, type Tool } from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import type { Profile } from "./AgentRun.ts"
 import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
@@ -142,20 +142,6 @@ export interface StartedAgent {
   /** Messages that arrived while the agent worked on its task, and that it has not read. */
   inbox: ReadonlyArray<{ readonly text: string }>
 }
-
-/** All tools as declared, of which only `complete_task` still runs. */
-const exhausted = (tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> =>
-  tools.map((tool) =>
-    tool.name === CompleteTask.completeTask
-      ? tool
-      : {
-          ...tool,
-          call: () =>
-            Effect.fail(
-              new ToolFailure({ message: `${tool.name} does not run any more: call ${CompleteTask.completeTask}` })
-            )
-        }
-  )
 
 const failure = (message: string) => new AgentFailure({ message })
 
@@ -372,7 +358,11 @@ export const begin = Effect.fnUntraced(function* (
     chat,
     isSaved: parent.sessions !== undefined,
     tools,
-    lastTools: exhausted(tools),
+    lastTools: onlyTool(
+      tools,
+      CompleteTask.completeTask,
+      (name) => `${name} does not run any more: call ${CompleteTask.completeTask}`
+    ),
     completion,
     guards,
     progress,

@@ -58,17 +58,6 @@ interface LoopVerdict {
   readonly analysis: string
 }
 
-/** The input of a check. */
-interface LoopQuestion {
-  readonly contents: ReadonlyArray<Content>
-  /** The agent's task. */
-  readonly original: string
-  /** The conversation's model, which checks where it is not Google's. */
-  readonly family?: string | undefined
-  /** Whether a stronger model confirms a positive verdict. Default: true. */
-  readonly confirm?: boolean | undefined
-}
-
 const ask = Effect.fnUntraced(function* (
   purpose: Purpose,
   content: Content,
@@ -92,12 +81,11 @@ const ask = Effect.fnUntraced(function* (
  * Returns the verdict of the fast model or, if that is sure that the agent is stuck, the verdict of the stronger model. Undefined, which means no
  * loop, if either fails or returns nothing usable.
  */
-const check = Effect.fn("LoopDetector.check")(function* ({
-  confirm = true,
-  contents,
-  family = "",
-  original
-}: LoopQuestion): Effect.fn.Return<LoopVerdict | undefined, never, Model> {
+const check = Effect.fn("LoopDetector.check")(function* (
+  contents: ReadonlyArray<Content>,
+  original: string,
+  { confirm, family }: LoopSettings
+) {
   const messages = quotedMessages(loopWindow(contents))
   if (messages.length === 0) return undefined
   const shown = user(text(JSON.stringify({ request: firstUnits(original, maxRequestChars), messages })))
@@ -159,8 +147,6 @@ export interface LoopDetector {
   readonly again: Effect.Effect<void>
   /** Starts a turn. A model checks the contents if that is due; they are computed only then. */
   readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
-  /** The number of loops detected in this run. */
-  readonly strikes: Effect.Effect<number>
 }
 
 /** A detector that never reports a loop. */
@@ -170,8 +156,7 @@ export const off: LoopDetector = {
   result: () => Effect.void,
   content: () => Effect.undefined,
   again: Effect.void,
-  turn: () => Effect.undefined,
-  strikes: Effect.succeed(0)
+  turn: () => Effect.undefined
 }
 
 /** The detector of one run. */
@@ -179,30 +164,18 @@ interface Run {
   readonly settings: LoopSettings
   readonly context: Context.Context<Model>
   readonly detector: Detector
-  strikes: number
   schedule: CheckSchedule
 }
-
-/** Counts a loop once, however often it is reported. */
-const counted = (run: Run, detect: () => Loop | undefined) =>
-  Effect.sync(() => {
-    const before = run.detector.loop
-    const loop = detect()
-    if (loop !== undefined && before === undefined) run.strikes += 1
-    return loop
-  })
 
 const askModel = Effect.fn("LoopDetector.look")(function* (
   run: Run,
   contents: ReadonlyArray<Content>,
   original: string
 ): Effect.fn.Return<Loop | undefined> {
-  const { confirm, family } = run.settings
-  const verdict = yield* Effect.provideContext(check({ contents, original, family, confirm }), run.context)
+  const verdict = yield* Effect.provideContext(check(contents, original, run.settings), run.context)
   if (verdict === undefined) return undefined
   run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
   if (verdict.confidence < confidenceOfLoop) return undefined
-  run.strikes += 1
   return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
 })
 
@@ -225,18 +198,16 @@ export const make = Effect.fn("LoopDetector.make")(function* (
   if (!settings.enabled) return off
   const context = Context.pick(Model)(yield* Effect.context<Model>())
   const detector = new Detector(settings.thresholds)
-  const run: Run = { settings, context, detector, strikes: 0, schedule: newSchedule }
+  const run: Run = { settings, context, detector, schedule: newSchedule }
   return {
     reset: Effect.sync(() => {
       detector.reset()
-      run.strikes = 0
       run.schedule = newSchedule
     }),
-    call: (name, args) => counted(run, () => detector.call(name, args)),
+    call: (name, args) => Effect.sync(() => detector.call(name, args)),
     result: (name, args, output) => Effect.sync(() => detector.result(name, args, output)),
-    content: (text) => counted(run, () => detector.content(text)),
+    content: (text) => Effect.sync(() => detector.content(text)),
     again: Effect.sync(() => detector.answer()),
-    turn: (contents, original) => startTurn(run, contents, original),
-    strikes: Effect.sync(() => run.strikes)
+    turn: (contents, original) => startTurn(run, contents, original)
   }
 })

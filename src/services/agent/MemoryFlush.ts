@@ -7,7 +7,7 @@ import { estimateText } from "../../domain/tokens/Tokens.ts"
 import { Chat, type ChatServices } from "../chat/Chat.ts"
 import type { ChatSettings } from "../chat/ChatSettings.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
-import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import { onlyTool, type Tool } from "../tools/Tool.ts"
 import * as Agent from "./Agent.ts"
 import type { Profile, TurnAhead } from "./AgentRun.ts"
 import { dateOf } from "./LocalAgentPrompt.ts"
@@ -71,21 +71,6 @@ const maxNoticeChars = 300
 const request = (at: number, memoryTool: string): string =>
   `${runtimeMark} This conversation is about to be compressed. Today is ${dateOf(at)} (UTC). If it contains facts that later conversations need and that memory does not contain yet (decisions, preferences of the user, names, conventions of this project), save each one with ${memoryTool}, with its scope. Only add facts: do not change existing memory or files. No other tool is available now. Do not continue the task, and do not talk to the user. When everything is saved, or if there is nothing to save, answer only ${silentAnswer}.`
 
-const onlyMemory = (tools: ReadonlyArray<Tool>, memoryTool: string): ReadonlyArray<Tool> =>
-  tools.map((tool) =>
-    tool.name === memoryTool
-      ? tool
-      : {
-          ...tool,
-          call: () =>
-            Effect.fail(
-              new ToolFailure({
-                message: `${tool.name} is not available now: save facts with ${memoryTool}, or answer ${silentAnswer}`
-              })
-            )
-        }
-  )
-
 /** The state between two compressions, in which one flush succeeds or a limited number of attempts fail. */
 interface Cycle {
   /** The snapshot with which it began. Undefined: nothing was compressed yet. */
@@ -109,7 +94,11 @@ export const make = Effect.fnUntraced(function* (
   const context = yield* Effect.context<ChatServices>()
   const state: FlushState = {
     options,
-    tools: onlyMemory(options.tools, options.memoryTool),
+    tools: onlyTool(
+      options.tools,
+      options.memoryTool,
+      (name) => `${name} is not available now: save facts with ${options.memoryTool}, or answer ${silentAnswer}`
+    ),
     cycle: { snapshot: undefined, isFlushed: false, failures: 0 },
     flushedBytes: yield* options.logBytes
   }

@@ -2,12 +2,19 @@ import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { denial, editedNote } from "../../domain/tools/Approval.ts"
-import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
+import { wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
 import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
-import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
+import {
+  type CallAnswer,
+  type PendingCall,
+  stoppedReason,
+  failedAnswer,
+  abandonedAnswer,
+  responseEvent
+} from "./ToolAnswer.ts"
 
 /** Runs one tool call: its hooks, the question to the user, the tool, and the answer. */
 
@@ -275,18 +282,9 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
     const id = `${pending.id}.${count}`
     const [startedAt, waitedBefore] = [yield* Clock.currentTimeMillis, run.waited()]
     done = yield* perform(run, name, args, id)
-    const { response, status } = done.answer
-    yield* emit({
-      _tag: "ToolCallResponse",
-      id,
-      name,
-      status,
-      // The call that this one replaces shows the rest.
-      display: null,
-      message:
-        typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
-    })
+    const duration = (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
+    // The call that this one replaces shows the rest.
+    yield* emit(responseEvent(id, name, done.answer, duration))
   }
   return done.answer
 })

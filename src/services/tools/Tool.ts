@@ -357,3 +357,13 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
       error instanceof ToolFailure ? Effect.fail(error) : Effect.fail(new ToolFailure({ message: sentenceOf(error) }))
     )
   )
+
+/** The tools as they are declared, of which only one runs. `why` is the answer of another, by its name. */
+export const onlyTool = (
+  tools: ReadonlyArray<Tool>,
+  only: string,
+  why: (name: string) => string
+): ReadonlyArray<Tool> =>
+  tools.map((tool) =>
+    tool.name === only ? tool : { ...tool, call: () => Effect.fail(new ToolFailure({ message: why(tool.name) })) }
+  )
