@@ -102,60 +102,51 @@ const explained =
   <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, string, R> =>
     Effect.catch(work, (error) => Effect.flatMap(why(error), Effect.fail))
 
-/** Makes a connection with the default protocol to a server that may answer with an older one. */
-const acceptingOlderProtocols = (
+type Message = Parameters<McpClient.Transport["request"]>[0]
+type Response = Effect.Success<ReturnType<McpClient.Transport["request"]>>
+
+/** Makes a connection whose answers are read in another way. */
+const reading = (
   transport: McpClient.Transport,
-  negotiated: (version: string) => void
+  read: (message: Message, response: Response) => Response
 ): McpClient.Transport => ({
   ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) => {
-      if (message.method !== "initialize" || "error" in response || !Predicate.isObject(response.result))
-        return response
-      const version = response.result["protocolVersion"]
-      if (typeof version !== "string" || !olderProtocols.has(version)) return response
-      negotiated(version)
-      return { ...response, result: { ...response.result, protocolVersion: transport.protocol.protocolVersion } }
-    })
+  request: (message, tool) => Effect.map(transport.request(message, tool), (response) => read(message, response))
 })
 
-/** Makes a connection that rejects answers nested deeper than later code can handle. */
-const rejectingDeepAnswers = (transport: McpClient.Transport): McpClient.Transport => ({
-  ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) =>
-      isTooDeep(response)
-        ? {
-            jsonrpc: "2.0",
-            id: message.id,
-            error: { code: internalError, message: `the answer is nested deeper than ${maxDepth} levels` }
-          }
-        : response
-    )
-})
+/** Makes a connection with the default protocol to a server that may answer with an older one. */
+const acceptingOlderProtocols = (transport: McpClient.Transport, negotiated: (version: string) => void) =>
+  reading(transport, ({ method }, response) => {
+    if (method !== "initialize" || "error" in response || !Predicate.isObject(response.result)) return response
+    const version = response.result["protocolVersion"]
+    if (typeof version !== "string" || !olderProtocols.has(version)) return response
+    negotiated(version)
+    return { ...response, result: { ...response.result, protocolVersion: transport.protocol.protocolVersion } }
+  })
+
 /** The JSON-RPC code for an error that the caller did not cause. */
 const internalError = -32_603
 
-/** Makes a connection on which one entry that cannot be read costs no other. */
-const acceptingOddEntries = (transport: McpClient.Transport, unreadable: Set<string>): McpClient.Transport => ({
-  ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) => {
-      if ("error" in response) return response
-      if (message.method === "tools/call") return { ...response, result: usableBlocks(response.result) }
-      if (message.method !== "tools/list") return response
-      const list = usableTools(response.result)
-      for (const name of list.unreadable) unreadable.add(name)
-      return { ...response, result: list.result }
-    })
-})
-
-/** Performs the handshake over a connection. The caller limits the time. */
+/**
+ * Performs the handshake over a connection. Rejects answers nested deeper than later code can handle; one entry that cannot be read costs no
+ * other. The caller limits the time.
+ */
 const client = ({ version }: McpOptions, transport: McpClient.Transport, unreadable: Set<string>) =>
   Effect.provideService(
     McpClient.make({ name: "palimpsest", version }),
     McpClient.Transport,
-    acceptingOddEntries(rejectingDeepAnswers(transport), unreadable)
+    reading(transport, ({ id, method }, response) => {
+      if (isTooDeep(response)) {
+        const message = `the answer is nested deeper than ${maxDepth} levels`
+        return { jsonrpc: "2.0", id, error: { code: internalError, message } }
+      }
+      if ("error" in response) return response
+      if (method === "tools/call") return { ...response, result: usableBlocks(response.result) }
+      if (method !== "tools/list") return response
+      const list = usableTools(response.result)
+      for (const name of list.unreadable) unreadable.add(name)
+      return { ...response, result: list.result }
+    })
   )
 
 /** Replaces the variables in values. Fails when one is not set. */
