@@ -69,12 +69,6 @@ export interface CommandHook {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The hooks of one level of settings. */
-interface ReadHooks {
-  readonly hooks: ReadonlyArray<CommandHook>
-  readonly problems: ReadonlyArray<HookProblem>
-}
-
 /** Something in the setting `hooks` that is not used: what is wrong, in words, and with which part of it. */
 export interface HookProblem {
   /** Such as `hooks.BeforeTool[0].hooks[0]`. Undefined: `fault` names it. */
@@ -178,7 +172,7 @@ const groupHooks = (
 /**
  * Reads the hooks of one level of settings. Invalid entries are left out with a problem and do not affect the others.
  */
-export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks => {
+export const hooksOf = (settings: HooksSettings, source: HookSource) => {
   const hooks: Array<CommandHook> = []
   const problems: Array<HookProblem> = []
   const leaveOut: LeaveOut = (path, fault) => {

@@ -37,11 +37,6 @@ const maxFolderDepth = 8
 /** Folders whose files are never listed. */
 const skippedFolders = new Set(["node_modules", ".git"])
 
-interface FoundSkill {
-  readonly skill: Skill
-  readonly file: SkillFile
-}
-
 const unusable = (file: string, reason: UnusableFile["reason"]): UnusableFile => ({
   file,
   reason
@@ -106,7 +101,7 @@ const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, 
 /** All skills by name, and what cannot be used. */
 const find = Effect.fnUntraced(function* (shelf: SkillShelf) {
   const found = (yield* Effect.forEach(shelf.places, (place) => inside(shelf, place))).flat()
-  const skills = new Map<string, FoundSkill>()
+  const skills = new Map<string, { readonly skill: Skill; readonly file: SkillFile }>()
   for (const one of found) {
     if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
   }

@@ -15,6 +15,7 @@ import { loopWindow } from "../../domain/agent/RoutingWindow.ts"
 import { type Purpose, modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, plainText, text, user } from "../../domain/content/Content.ts"
 import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
+import type { loopDetectionOf } from "../../domain/settings/Settings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
@@ -118,13 +119,8 @@ export const defaultLoopSettings: LoopSettings = {
   family: ""
 }
 
-/** The numbers that a user can set (`Settings.loopDetection`). */
-interface LoopNumbers extends Pick<LoopThresholds, "calls" | "content" | "chunk" | "history"> {
-  readonly checkAfter: number
-}
-
 /** Settings of loop detection from these numbers. Undefined: detection is off. */
-export const fromNumbers = (numbers: LoopNumbers | undefined): Partial<LoopSettings> => {
+export const fromNumbers = (numbers: ReturnType<typeof loopDetectionOf>): Partial<LoopSettings> => {
   if (numbers === undefined) return { enabled: false }
   const { checkAfter, ...thresholds } = numbers
   return { checkAfter, thresholds: { ...defaultThresholds, ...thresholds } }
