@@ -580,8 +580,8 @@ const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<Sett
     log: recording(events, session.started?.session ?? ""),
     settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
   })
-  const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
-  const options = { policy, forced: input.force, tell }
+  const onNotice = (line: string) => Effect.provideContext(Output.notice(line), stdio)
+  const options = { policy, forced: input.force, onNotice }
   if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
   const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
   // Before a model call is paid for.

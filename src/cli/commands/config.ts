@@ -241,7 +241,7 @@ const unset = Command.make(
 ).pipe(Command.withDescription("Remove a setting from the file"))
 
 /** The state of a settings file in a few words. */
-const stateText = ({ state }: SettingsFileState): string => {
+const stateText = (state: SettingsFileState["state"]): string => {
   switch (state._tag) {
     case "Absent":
       return "missing"
@@ -261,26 +261,21 @@ const pathCommand = Command.make(
     const { states } = yield* Settings
     const { file: envFile, untrusted } = yield* EnvFiles
     const { files } = yield* states
-    if (json) {
-      return yield* Output.json(Files, {
-        files: [
-          ...files.map(({ file, place, state }) => ({
-            place,
-            file,
-            exists: state._tag !== "Absent",
-            counts: state._tag === "Counts"
-          })),
-          ...(envFile === undefined ? [] : [{ place: ".env", file: envFile, exists: true, counts: true }]),
-          ...untrusted.map((file) => ({ place: ".env", file, exists: true, counts: false }))
-        ]
-      })
-    }
+    const env = { place: ".env", exists: true }
+    const all = [
+      ...files.map(({ file, place, state }) => ({
+        place,
+        file,
+        exists: state._tag !== "Absent",
+        counts: state._tag === "Counts",
+        text: stateText(state)
+      })),
+      ...(envFile === undefined ? [] : [{ ...env, file: envFile, counts: true, text: "in use" }]),
+      ...untrusted.map((file) => ({ ...env, file, counts: false, text: "ignored: the folder is not trusted" }))
+    ]
+    if (json) return yield* Output.json(Files, { files: all })
     yield* Output.text(
-      Output.table([
-        ...files.map((file) => [file.place, printableLine(file.file), printableLine(stateText(file))]),
-        ...(envFile === undefined ? [] : [[".env", printableLine(envFile), "in use"]]),
-        ...untrusted.map((file) => [".env", printableLine(file), "ignored: the folder is not trusted"])
-      ])
+      Output.table(all.map(({ file, place, text }) => [place, printableLine(file), printableLine(text)]))
     )
   })
 ).pipe(Command.withDescription("Show settings files, from lowest to highest precedence"))

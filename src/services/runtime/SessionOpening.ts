@@ -245,16 +245,8 @@ const reportReplacement = Effect.fnUntraced(function* (own: string | undefined, 
 const selectionError = (name: string, problem: SelectionProblem) => new SessionSelectionError({ name, problem })
 
 /** The session of a match, or the error that describes why there is none. */
-export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.Effect<S, SessionSelectionError> => {
-  switch (match._tag) {
-    case "Found":
-      return Effect.succeed(match.session)
-    case "Ambiguous":
-      return Effect.fail(selectionError(name, { _tag: "Ambiguous", ids: match.ids }))
-    case "Unknown":
-      return Effect.fail(selectionError(name, { _tag: "Unknown" }))
-  }
-}
+export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.Effect<S, SessionSelectionError> =>
+  match._tag === "Found" ? Effect.succeed(match.session) : Effect.fail(selectionError(name, match))
 
 /** Finds the stored session that a name selects (`SessionChoice.Resume`). */
 export const findSession = Effect.fn("SessionOpening.findSession")(function* (name: string) {
