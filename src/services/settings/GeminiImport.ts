@@ -136,35 +136,28 @@ const tooLarge = (limit: string) => `has more than ${limit}`
 
 const joined = (...parts: ReadonlyArray<string>) => parts.join("/")
 
-/** A file of the folder. */
-interface SourceFile {
-  readonly bytes: Uint8Array
-  readonly mode: number
-}
+/** The result of a step; undefined, and a row that says why, where it fails. */
+const orSkip = <A, R>(run: ImportRun, kind: ImportKind, from: string, step: Effect.Effect<A, string, R>) =>
+  Effect.catch(step, (why) =>
+    Effect.as(
+      Effect.sync(() => skip(run, kind, from, why)),
+      undefined
+    )
+  )
 
-/** The bytes of a file below the folder, or why it cannot be read. */
-const readSource = Effect.fnUntraced(function* (
-  run: ImportRun,
-  file: string,
-  maxSize = maxFileSize
-): Effect.fn.Return<Result.Result<SourceFile, string>, never, FileSystem.FileSystem> {
-  const { folder, fs, path } = run
-  const resolved = yield* Effect.result(fs.realPath(path.join(folder, file)))
-  if (Result.isFailure(resolved)) {
-    const error = resolved.failure
-    return Result.fail(isNotFound(error) ? "there is no such file" : diskErrorText(error))
-  }
-  const inside = path.relative(folder, resolved.success)
+/** A file below the folder. Fails with the reason why it cannot be read. */
+const readSource = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string, maxSize = maxFileSize) {
+  const real = yield* Effect.mapError(fs.realPath(path.join(folder, file)), (error) =>
+    isNotFound(error) ? "there is no such file" : diskErrorText(error)
+  )
+  const inside = path.relative(folder, real)
   if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
-    return Result.fail(leadsOut)
+    return yield* Effect.fail(leadsOut)
   }
-  return yield* Effect.gen(function* () {
-    const info = yield* inspect(resolved.success, "it")
-    if (ByteSize.isGreaterThan(info.size, maxSize)) {
-      return Result.fail(tooLarge(ByteSize.format(maxSize)))
-    }
-    return Result.succeed({ bytes: yield* read(resolved.success, "it"), mode: info.mode })
-  }).pipe(Effect.catch(({ message }) => Effect.succeed(Result.fail(message))))
+  const { mode, size } = yield* Effect.mapError(inspect(real, "it"), ({ message }) => message)
+  if (ByteSize.isGreaterThan(size, maxSize)) return yield* Effect.fail(tooLarge(ByteSize.format(maxSize)))
+  const bytes = yield* Effect.mapError(read(real, "it"), ({ message }) => message)
+  return { bytes, mode }
 })
 
 /** The state of a file that would be written. */
@@ -224,9 +217,10 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
   let settings: ReadonlyArray<TranslatedKey> = []
   if (entries.includes("settings.json")) {
     const shown = quotedPath(path.join(folder, "settings.json"))
-    const source = yield* readSource(run, "settings.json")
-    if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${source.failure}`)
-    const json = jsonOf(decode(source.success.bytes).text)
+    const { bytes } = yield* Effect.mapError(readSource(run, "settings.json"), (why) =>
+      invalidInput(`${shown}: ${why}`)
+    )
+    const json = jsonOf(decode(bytes).text)
     if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${json.failure.text}`)
     const rows = translateGeminiSettings(json.success, ours.success)
     settings = rows.taken
@@ -259,13 +253,9 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
   const seen = new Set(waiting.map(({ file }) => file))
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const { by, file } = next
-    const source = yield* readSource(run, file)
-    if (Result.isFailure(source)) {
-      skip(run, "memory", by, source.failure)
-      continue
-    }
-    if (!(yield* importFile(run, "memory", file, source.success.bytes))) continue
-    for (const { path: importPath } of importTokens(decode(source.success.bytes).text)) {
+    const source = yield* orSkip(run, "memory", by, readSource(run, file))
+    if (source === undefined || !(yield* importFile(run, "memory", file, source.bytes))) continue
+    for (const { path: importPath } of importTokens(decode(source.bytes).text)) {
       const what = `${file}: @${importPath}`
       const target = path.normalize(path.join(path.dirname(file), importPath)).replaceAll(path.sep, "/")
       if (seen.has(target)) continue
@@ -290,17 +280,8 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
 const namesIn = ({ folder, fs, path }: ImportRun, name: string) =>
   fs.readDirectory(path.join(folder, name)).pipe(
     Effect.map((names) => names.toSorted()),
-    Effect.mapError(diskErrorText),
-    Effect.result
+    Effect.mapError(diskErrorText)
   )
-
-/** The names in a folder of the imported one; of one that cannot be read, none, and a row that says why. */
-const entriesOf = (run: ImportRun, kind: "agent" | "skill", name: string) =>
-  Effect.map(namesIn(run, name), (names) => {
-    if (Result.isSuccess(names)) return names.success
-    skip(run, kind, name, names.failure)
-    return []
-  })
 
 /** The type of an entry below the folder, without following links. */
 const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string) {
@@ -308,25 +289,27 @@ const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, fil
   return Option.getOrUndefined(info)?.type
 })
 
-const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
-  if (run.entries.includes("agents") && (yield* typeOf(run, "agents")) === "Directory") {
-    for (const name of yield* entriesOf(run, "agent", "agents")) {
-      const file = joined("agents", name)
-      if (!name.endsWith(".md")) {
-        skip(run, "agent", file, "is not an agent definition, which ends in .md")
-        continue
-      }
-      const source = yield* readSource(run, file)
-      if (Result.isFailure(source)) {
-        skip(run, "agent", file, source.failure)
-        continue
-      }
-      const { bytes } = source.success
-      const parsed = name.startsWith("_") ? Result.succeed([]) : parseDefinitions(decode(bytes).text)
-      if (Result.isFailure(parsed)) skip(run, "agent", file, definitionProblemText(parsed.failure))
-      else yield* importFile(run, "agent", file, bytes)
-    }
+/** Imports each agent, or each skill. */
+const importEach = Effect.fnUntraced(function* <R>(
+  run: ImportRun,
+  kind: "agent" | "skill",
+  importOne: (run: ImportRun, entry: string) => Effect.Effect<void, string, R>
+) {
+  const folder = `${kind}s`
+  if (!run.entries.includes(folder) || (yield* typeOf(run, folder)) !== "Directory") return
+  for (const name of (yield* orSkip(run, kind, folder, namesIn(run, folder))) ?? []) {
+    const entry = joined(folder, name)
+    yield* orSkip(run, kind, entry, importOne(run, entry))
   }
+})
+
+const importAgent = Effect.fnUntraced(function* (run: ImportRun, file: string) {
+  if (!file.endsWith(".md")) return yield* Effect.fail("is not an agent definition, which ends in .md")
+  const { bytes } = yield* readSource(run, file)
+  if (!run.path.basename(file).startsWith("_")) {
+    yield* Effect.fromResult(Result.mapError(parseDefinitions(decode(bytes).text), definitionProblemText))
+  }
+  yield* importFile(run, "agent", file, bytes)
 })
 
 /** All files of a skill. Anything else is skipped with a row. */
@@ -336,9 +319,7 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
   for (let depth = 0; depth < maxSkillDepth && level.length > 0; depth += 1) {
     const further: Array<string> = []
     for (const at of level) {
-      const names = yield* namesIn(run, at)
-      if (Result.isFailure(names)) return Result.fail(`${at}: ${names.failure}`)
-      for (const name of names.success) {
+      for (const name of yield* Effect.mapError(namesIn(run, at), (why) => `${at}: ${why}`)) {
         const file = joined(at, name)
         const type = yield* typeOf(run, file)
         if (type === "File") files.push(file)
@@ -352,32 +333,32 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
           )
       }
     }
-    if (files.length > maxSkillFiles) return Result.fail(tooLarge(`${maxSkillFiles} files`))
+    if (files.length > maxSkillFiles) return yield* Effect.fail(tooLarge(`${maxSkillFiles} files`))
     level = further
   }
-  return level.length > 0 ? Result.fail(`has folders more than ${maxSkillDepth} deep`) : Result.succeed(files)
+  return level.length > 0 ? yield* Effect.fail(`has folders more than ${maxSkillDepth} deep`) : files
 })
 
 /** Imports a skill with all its files, or nothing of it. */
 const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
-  const main = yield* readSource(run, joined(skill, skillFile))
-  const parsed = Result.flatMap(main, ({ bytes }) => Result.mapError(parseSkill(decode(bytes).text), skillProblemText))
-  if (Result.isFailure(parsed)) return skip(run, "skill", skill, `${skillFile}: ${parsed.failure}`)
-  const files = yield* skillFiles(run, skill)
-  if (Result.isFailure(files)) return skip(run, "skill", skill, files.failure)
+  if ((yield* typeOf(run, skill)) !== "Directory") {
+    return yield* Effect.fail("is not the folder of a skill; links are not followed")
+  }
+  yield* readSource(run, joined(skill, skillFile)).pipe(
+    Effect.flatMap(({ bytes }) => Effect.fromResult(Result.mapError(parseSkill(decode(bytes).text), skillProblemText))),
+    Effect.mapError((why) => `${skillFile}: ${why}`)
+  )
   const missing: Array<Copy> = []
-  let size = 0
-  for (const file of files.success) {
-    const source = yield* readSource(run, file, maxSkillSize)
-    if (Result.isFailure(source)) return skip(run, "skill", skill, `${file}: ${source.failure}`)
-    const { bytes, mode } = source.success
-    size += bytes.length
-    if (size > ByteSize.toNumberUnsafe(maxSkillSize)) {
-      return skip(run, "skill", skill, tooLarge(ByteSize.format(maxSkillSize)))
+  let total = 0
+  for (const file of yield* skillFiles(run, skill)) {
+    const { bytes, mode } = yield* Effect.mapError(readSource(run, file, maxSkillSize), (why) => `${file}: ${why}`)
+    total += bytes.length
+    if (total > ByteSize.toNumberUnsafe(maxSkillSize)) {
+      return yield* Effect.fail(tooLarge(ByteSize.format(maxSkillSize)))
     }
     const target = targetOf(run, file)
     const state = yield* targetState(run, target, bytes)
-    if (state === "other") return skip(run, "skill", skill, differs(target))
+    if (state === "other") return yield* Effect.fail(differs(target))
     // Scripts stay executable.
     if (state === "missing") missing.push({ target, bytes, mode: (mode & 0o100) === 0 ? 0o600 : 0o700 })
   }
@@ -386,16 +367,6 @@ const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) 
   for (const { bytes, mode, target } of missing) addCopy(run, target, bytes, mode)
   const count = missing.length
   run.taken.push({ kind: "skill", from: skill, to, note: `${count} ${count === 1 ? "file" : "files"}` })
-})
-
-const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
-  if (run.entries.includes("skills") && (yield* typeOf(run, "skills")) === "Directory") {
-    for (const name of yield* entriesOf(run, "skill", "skills")) {
-      const skill = joined("skills", name)
-      if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
-      else skip(run, "skill", skill, "is not the folder of a skill; links are not followed")
-    }
-  }
 })
 
 /** Reports what is not imported. `examined` are paths that already have a row. */
@@ -445,8 +416,8 @@ const importFolder = Effect.fnUntraced(function* (
   const { memoryNames, ...settings } = yield* importSettings(run)
   const names = new Set([...memoryNames, "GEMINI.md", ...defaults.memory.fileNames])
   const examined = yield* importMemory(run, names)
-  yield* importAgents(run)
-  yield* importSkills(run)
+  yield* importEach(run, "agent", importAgent)
+  yield* importEach(run, "skill", importSkill)
   yield* skipOthers(run, names, examined)
   if (!dryRun) yield* commit(run.copies, settings).pipe(Effect.scoped)
   return { from: folder, home, dryRun, taken: run.taken, kept: run.kept, notTaken: run.notTaken }
