@@ -1,4 +1,4 @@
-import { Effect, type FileSystem, Layer, Path, Predicate, Result, Semaphore } from "effect"
+import { Effect, type FileSystem, Layer, Path, Predicate, Result } from "effect"
 import { type SettingsFile, ignoredInWorkspace, isHomeOnly } from "../../domain/settings/Settings.ts"
 import { withAllowed, withSetting, withoutAllowed, withoutSetting } from "../../domain/settings/SettingsEdits.ts"
 import {
@@ -309,9 +309,8 @@ export const layer = (
       const sources: Sources = { home, trust, dotEnv: (yield* EnvFiles).variables }
       const path = yield* Path.Path
       const context = yield* Effect.context<Files>()
-      const gate = yield* Semaphore.make(1)
       const edit = (place: SettingsPlace, change: (text: string) => Result.Result<string, SettingsProblem>) =>
-        gate.withPermit(Effect.provideContext(editFile(home, place, change), context))
+        Effect.provideContext(editFile(home, place, change), context)
       /** Edits a file, and returns its path. */
       const edited = (place: SettingsPlace, change: (text: string) => Result.Result<string, SettingsProblem>) =>
         Effect.as(edit(place, change), fileOf(path, home, place))

@@ -13,7 +13,7 @@ import {
 } from "effect"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { encode } from "../../domain/text/Bytes.ts"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "./AtomicFile.ts"
@@ -75,6 +75,10 @@ export class FileLocked extends Schema.TaggedError<FileLocked>()("FileLocked", {
     return `${quotedPath(this.file)} is being changed by ${who}; end it or wait for it, then try again`
   }
 }
+
+/** Why a file could not be changed under its lock, as part of a sentence. */
+export const lockErrorText = (error: FileLocked | PlatformError.PlatformError): string =>
+  error._tag === "FileLocked" ? error.message : diskErrorText(error)
 
 type Files = FileSystem.FileSystem | Path.Path
 

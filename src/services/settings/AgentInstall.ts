@@ -66,11 +66,7 @@ const withRecords = Effect.fnUntraced(function* <A, R>(
   })
   const change = Effect.flatMap(readRecords(file), (records) => work(records, write))
   return yield* Effect.mapError(FileLock.withLock({ file, lock }, change), (error) =>
-    error._tag === "PlatformError"
-      ? new InstallError({ message: diskErrorText(error) })
-      : error._tag === "FileLocked"
-        ? new InstallError({ message: error.message })
-        : error
+    error._tag === "InstallError" ? error : new InstallError({ message: FileLock.lockErrorText(error) })
   )
 })
 

@@ -89,7 +89,7 @@ const withLock = Effect.fnUntraced(function* <A, R>(
   const path = yield* Path.Path
   const file = path.resolve(places.home, "settings.json")
   yield* FileLock.acquire({ file, lock: FileLock.lockFileOf(path, file) }).pipe(
-    Effect.mapError((error) => notDone(error._tag === "FileLocked" ? error.message : diskErrorText(error)))
+    Effect.mapError((error) => notDone(FileLock.lockErrorText(error)))
   )
   return yield* work
 }, Effect.scoped)
