@@ -23,11 +23,7 @@ export type { RuntimeNotice, Notify } from "../services/runtime/RuntimeNotice.ts
 /** @category Models @since 0.1.0 */
 export type { SectionKey } from "../domain/prompt/PromptInputs.ts"
 /** @category Models @since 0.1.0 */
-export type { DotEnvProblem, VariableProblem } from "../domain/settings/DotEnv.ts"
-/** @category Models @since 0.1.0 */
 export type { HiddenValue } from "../domain/text/ChildEnvironment.ts"
-/** @category Models @since 0.1.0 */
-export type { EnvNotice } from "../services/platform/EnvFiles.ts"
 /** @category Models @since 0.1.0 */
 export type { BuiltPrompt, PieceKey, PromptPiece } from "../services/prompt/SystemPrompt.ts"
 /** @category Models @since 0.1.0 */

@@ -19,4 +19,4 @@ export {
 /** @category Models @since 0.1.0 */
 export type { HookAnswer } from "../domain/hooks/HookAnswer.ts"
 /** @category Models @since 0.1.0 */
-export type { CommandHook, HookFault, HookProblem, HookSource } from "../domain/hooks/HookSettings.ts"
+export type { CommandHook, HookProblem, HookSource } from "../domain/hooks/HookSettings.ts"

@@ -26,7 +26,7 @@ export type { JsonPath, SkipReason, SkippedKey } from "../domain/settings/Skippe
 /** @category Models @since 0.1.0 */
 export type { ImportOptions, ImportPlaces } from "../services/settings/GeminiImport.ts"
 /** @category Models @since 0.1.0 */
-export type { ImportKind, ImportReport, SkipReason as ImportSkipReason } from "../services/settings/ImportReport.ts"
+export type { ImportKind, ImportReport } from "../services/settings/ImportReport.ts"
 /** @category Models @since 0.1.0 */
 export type { LeftOutReason, SettingsNotice } from "../services/settings/SettingsNotice.ts"
 /** @category Errors @since 0.1.0 */

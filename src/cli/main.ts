@@ -171,6 +171,10 @@ const converse = (options: ChatOptions) => lazily(async () => (await import("./c
 
 const live = lazyLayer(async () => (await import("../layers/assembly/Live.ts")).layer)
 
+const host = async () => (await import("../layers/platform/InstallHost.ts")).host
+
+const environment = async () => (await import("../layers/platform/ProcessEnvironment.ts")).layer
+
 /** A command that is loaded when it is needed, with its description in the list of commands. It brings the layers that it needs. */
 const ownCommand = <Name extends string, Input, E, R>(
   description: string,
@@ -192,8 +196,8 @@ const sessionsCommand = <Name extends string, Input, E, R>(
   load: () => Promise<Command.Command<Name, Input, {}, E, R>>
 ) =>
   command(description, async () => {
-    const [each, { layer }] = await Promise.all([load(), import("../layers/assembly/LiveAgentSessions.ts")])
-    return Command.provide(each, layer)
+    const { layer } = await import("../layers/assembly/LiveAgentSessions.ts")
+    return Command.provide(await load(), layer)
   })
 
 /** The commands, each in a part of the bundle that is loaded only when the command line contains the command's name. */
@@ -201,13 +205,9 @@ const commands = {
   compress: command("Compress a conversation; what leaves it stays recallable", async () =>
     (await import("./commands/compress.ts")).compress(lazyLayer(async () => (await import("./agentCommands.ts")).tools))
   ),
-  inspect: command("Show where the tokens of a conversation go", async () => {
-    const [{ inspect }, { layer }] = await Promise.all([
-      import("./commands/inspect.ts"),
-      import("../layers/platform/ProcessEnvironment.ts")
-    ])
-    return Command.provide(inspect, layer)
-  }),
+  inspect: command("Show where the tokens of a conversation go", async () =>
+    Command.provide((await import("./commands/inspect.ts")).inspect, await environment())
+  ),
   find: sessionsCommand(
     "Find sessions of every agent on this machine, and search their contents",
     async () => (await import("./commands/find.ts")).find
@@ -217,13 +217,10 @@ const commands = {
     async () => (await import("./commands/cost.ts")).cost
   ),
   mcp: ownCommand("Serve sessions to other agents over MCP, for exact recall", async () => {
-    const [{ mcp }, { host }] = await Promise.all([
-      import("./commands/mcp.ts"),
-      import("../layers/platform/InstallHost.ts")
-    ])
+    const { mcp } = await import("./commands/mcp.ts")
     const serve: ServeMcp = (...given) =>
       lazily(async () => (await import("../layers/serve/McpHttpServing.ts")).serveMcp(...given))
-    return mcp(host, serve, (scope) =>
+    return mcp(await host(), serve, (scope) =>
       lazily(async () => (await import("../layers/assembly/LiveSessionAnswers.ts")).open(scope))
     )
   }),
@@ -235,29 +232,15 @@ const commands = {
     "Export a session of any agent to a file; --redact leaves out its secrets",
     async () => (await import("./commands/export.ts")).exported
   ),
-  install: command(
-    "Connect another agent: add an MCP server, and hooks or a plugin where it supports them",
-    async () => {
-      const [{ install }, { host }] = await Promise.all([
-        import("./commands/install.ts"),
-        import("../layers/platform/InstallHost.ts")
-      ])
-      return install(host)
-    }
+  install: command("Connect another agent: add an MCP server, and hooks or a plugin where it supports them", async () =>
+    (await import("./commands/install.ts")).install(await host())
   ),
-  uninstall: command("Remove what install added", async () => {
-    const [{ uninstall }, { host }] = await Promise.all([
-      import("./commands/install.ts"),
-      import("../layers/platform/InstallHost.ts")
-    ])
-    return uninstall(host)
-  }),
+  uninstall: command("Remove what install added", async () =>
+    (await import("./commands/install.ts")).uninstall(await host())
+  ),
   hook: command("Answer a compaction hook of another agent", async () => {
-    const [{ hook }, { sessions }] = await Promise.all([
-      import("./commands/hook.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(hook, sessions)
+    const { sessions } = await import("../layers/assembly/LiveAgentSessions.ts")
+    return Command.provide((await import("./commands/hook.ts")).hook, sessions)
   }),
   rescue: sessionsCommand(
     "Repair or shorten a session so that its agent can open it again",
@@ -272,11 +255,9 @@ const commands = {
     async () => (await import("./commands/recall.ts")).recall
   ),
   replay: command("Replay a recorded conversation in another window, without a model", async () => {
-    const [{ replay }, blobs, stored] = await Promise.all([
-      import("./commands/replay.ts"),
-      import("../layers/testing/MemoryTempStore.ts"),
-      import("../layers/testing/MemorySessionStore.ts")
-    ])
+    const blobs = await import("../layers/testing/MemoryTempStore.ts")
+    const stored = await import("../layers/testing/MemorySessionStore.ts")
+    const { replay } = await import("./commands/replay.ts")
     return Command.provide(replay, Layer.provideMerge(stored.layer, blobs.layer))
   }),
   eval: command(
@@ -316,13 +297,10 @@ const commands = {
     async () => (await import("./commands/trust.ts")).trust
   ),
   sessions: command("Manage saved sessions", async () => {
-    const [{ sessions }, environment] = await Promise.all([
-      import("./commands/sessions.ts"),
-      import("../layers/platform/ProcessEnvironment.ts")
-    ])
+    const { sessions } = await import("./commands/sessions.ts")
     return Command.provide(
       sessions((resume) => converse({ resume })),
-      environment.layer
+      await environment()
     )
   })
 }

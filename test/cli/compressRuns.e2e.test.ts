@@ -123,10 +123,14 @@ describe("compress and hooks", () => {
   it.live("runs the user's PreCompress and PostCompress hooks in the current folder", function* () {
     const place = yield* scene("hooks", turns(30))
     const settings = {
-      hooks: { PreCompress: hook("pwd >> hooks.log; cat >> pre.json"), PostCompress: hook("cat >> post.json") }
+      hooks: {
+        PreCompress: hook(`pwd >> hooks.log; cat >> pre.json; echo '{"systemMessage": "the bridge is of oak"}'`),
+        PostCompress: hook("cat >> post.json")
+      }
     }
     writeFileSync(path.join(place.home, "settings.json"), JSON.stringify(settings))
-    const { report, status } = yield* compress(place, ["--force", "--limit", "8k"])
+    const { report, status, stderr } = yield* compress(place, ["--force", "--limit", "8k"])
+    assert.include(stderr, "the bridge is of oak")
     assert.deepStrictEqual([status, report?.status], [0, "COMPRESSED"])
     assert.strictEqual(readFileSync(path.join(place.work, "hooks.log"), "utf8"), `${place.work}\n`)
     const pre = JSON.parse(readFileSync(path.join(place.work, "pre.json"), "utf8"))

@@ -230,7 +230,7 @@ const showCall = (
     ChatEvent,
     { _tag: "ToolCallConfirmation" | "ToolCallProgress" | "ToolCallRequest" | "ToolCallStarted" }
   >
-): Effect.Effect<void> => {
+) => {
   const { approved, isRecorded, running, terminal, titles } = screen
   switch (event._tag) {
     case "ToolCallRequest":

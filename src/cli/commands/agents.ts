@@ -4,12 +4,11 @@ import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agen
 import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
-import { TerminateReason } from "../../services/agent/AgentRunner.ts"
+import { type AgentRunner, type Task, TerminateReason } from "../../services/agent/AgentRunner.ts"
 import { eventText, parseTask, type ProcessEvent } from "../../services/agent/ProcessAgentProtocol.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
-import * as AgentFlags from "../flags/AgentFlags.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
@@ -29,6 +28,13 @@ const readTask = Effect.gen(function* () {
   return parseTask(text) ?? (yield* badInput("--process is how an agent starts another; use agents run without it"))
 })
 
+/** Runs an agent to its end. */
+const resultOf = (runner: AgentRunner, prompt: string, activity: Task["activity"]) =>
+  runner.start({ prompt, activity, waiting: (work) => work }).pipe(
+    Effect.flatMap(({ result }) => result),
+    Effect.mapError(({ message }) => failed(printableLine(message)))
+  )
+
 /** Runs the agent that the parent of this process describes on stdin (`ProcessAgentProtocol`), and reports to it on stdout. */
 const runProcess = Effect.gen(function* () {
   const { definition, model, prompt } = yield* readTask
@@ -38,15 +44,10 @@ const runProcess = Effect.gen(function* () {
   const { host } = yield* RuntimeText.orExit(Runtime.make({ model, isAgentProcess: true, handlers }))
   const runner = host.agents.inPlace(definition)
   if (runner === undefined) return yield* failed(`the agent ${definition.name} cannot be started here`)
-  const { duration, note, reason, text, turns } = yield* Effect.gen(function* () {
-    const { result } = yield* runner.start({
-      prompt,
-      // Without a parent that reads, the work has no purpose: it ends.
-      activity: (activity) => Effect.orDie(report({ _tag: "Working", activity })),
-      waiting: (work) => work
-    })
-    return yield* result
-  }).pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
+  // Without a parent that reads, the work has no purpose: it ends.
+  const { duration, note, reason, text, turns } = yield* resultOf(runner, prompt, (activity) =>
+    Effect.orDie(report({ _tag: "Working", activity }))
+  )
   yield* report({ _tag: "Ended", text, reason, turns, duration, note })
 })
 
@@ -223,8 +224,8 @@ const run = Command.make(
       Argument.withDescription("Task; a JSON object for an agent with several inputs")
     ),
     model: ChatFlags.flags.model,
-    approve: AgentFlags.flags.approve,
-    addDir: AgentFlags.flags.addDir,
+    approve: ChatFlags.agentFlags.approve,
+    addDir: ChatFlags.agentFlags.addDir,
     json: Input.json,
     process: Flag.withHidden(Input.flag("process", "Run the agent that standard input describes"))
   },
@@ -243,28 +244,12 @@ const run = Command.make(
         ? failed(`the agent ${agentName} runs in another process, and none is configured here`)
         : unknownAgent(agentName, all.agents)
     }
-    const ended = yield* Effect.gen(function* () {
-      const { result } = yield* runner.start({
-        prompt,
-        activity: (activity) => {
-          const line = activityText(agentName, activity)
-          return line === undefined ? Effect.void : notice(line)
-        },
-        waiting: (work) => work
-      })
-      return yield* result
-    }).pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
-    const { duration, note, reason, session, text, turns } = ended
+    const { duration, note, reason, session, text, turns } = yield* resultOf(runner, prompt, (activity) => {
+      const line = activityText(agentName, activity)
+      return line === undefined ? Effect.void : notice(line)
+    })
     if (json) {
-      yield* Output.json(RunResult, {
-        agent: agentName,
-        reason,
-        result: text,
-        note,
-        turns,
-        duration,
-        session
-      })
+      yield* Output.json(RunResult, { agent: agentName, reason, result: text, note, turns, duration, session })
       return reason === "GOAL" ? undefined : yield* failed("")
     }
     if (reason !== "GOAL") return yield* failed(`${agentName} did not finish (${reason}): ${printableLine(text)}`)

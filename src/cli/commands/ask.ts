@@ -10,7 +10,6 @@ import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { addUsage, TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
-import * as AgentFlags from "../flags/AgentFlags.ts"
 import { missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import { resumable } from "../flags/ImportedSession.ts"
@@ -274,7 +273,7 @@ export const ask = Command.make(
   {
     prompt: Input.optionalArgument("prompt", "Prompt, to which piped input is appended; - for piped input alone"),
     ...ChatFlags.flags,
-    ...AgentFlags.flags,
+    ...ChatFlags.agentFlags,
     json: Input.json,
     streamJson: Input.flag("stream-json", "Print every event as a line of JSON, as it happens")
   },

@@ -3,7 +3,6 @@ import { Argument, Command, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
-import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { AgentSessions } from "../../services/transcripts/AgentSessions.ts"
 import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
@@ -91,8 +90,6 @@ const folderOf = Effect.fnUntraced(function* (file: string, agent: WritableAgent
   return files.find(({ path }) => path === file)?.folder
 })
 
-const agentOf = (format: SourceFormat): WritableAgent | undefined => agents.find((agent) => agent === format)
-
 const text = (carried: Carried, { skipped, torn }: Loaded, original: string): string => {
   const { bytes, command, file, messages, status, tokens, unheld } = carried
   const left = { ...skipped, ...(torn === undefined ? {} : { "incomplete last line": 1 }) }
@@ -133,7 +130,7 @@ const run = Effect.fnUntraced(function* (input: {
   const named = ConversationInput.naming(input.session, file)
   const whole = yield* named(ConversationInput.load({ file, from: undefined, lenient: true }))
   const loaded = input.redact ? yield* redacted(whole, found) : whole
-  const from = agentOf(loaded.format)
+  const from = agents.find((agent) => agent === loaded.format)
   const agent = input.agent ?? from
   if (agent === undefined) {
     return yield* badInput(

@@ -1,7 +1,6 @@
 import type { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { HostOptions } from "../../services/runtime/AgentHost.ts"
-import * as AgentFlags from "../flags/AgentFlags.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 
@@ -16,7 +15,7 @@ export const chat = <E, R>(converse: (options: Options) => Effect.Effect<void, E
     "chat",
     {
       ...ChatFlags.flags,
-      ...AgentFlags.flags,
+      ...ChatFlags.agentFlags,
       plain: Input.flag("plain", "Write plain lines that never change, for screen readers and simple terminals")
     },
     converse

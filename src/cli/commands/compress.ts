@@ -42,6 +42,7 @@ import { Chat } from "../../services/chat/Chat.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import type { Environment } from "../../services/platform/Environment.ts"
 import * as AgentNesting from "../../services/runtime/AgentNesting.ts"
+import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import type { Notify } from "../../services/runtime/RuntimeNotice.ts"
 import type { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
 import * as SessionObservers from "../../services/runtime/SessionObservers.ts"
@@ -52,7 +53,6 @@ import { recording } from "../../services/transcripts/CarryOver.ts"
 import { goesOnFrom } from "../../services/transcripts/CodexHistory.ts"
 import { inUtf8, lineText } from "../../services/transcripts/LineSplitter.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
-import { Trust } from "../../services/workspace/Trust.ts"
 import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
@@ -62,7 +62,7 @@ import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
-import { checkPlace, writeText, writeTranscript } from "../output/WrittenExport.ts"
+import { checkPlace, isSameFile, writeText, writeTranscript } from "../output/WrittenExport.ts"
 
 /**
  * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
@@ -162,10 +162,6 @@ const flags = {
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
 
-/** The summarizer: the flag's, else a model when an API key is set, else code. */
-const summarizerOf = (input: Flags) =>
-  Effect.map(canAsk(undefined), (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
-
 const policyOf = (
   input: Flags,
   loaded: Loaded,
@@ -207,7 +203,6 @@ const checked = Effect.fnUntraced(function* (input: Flags) {
   if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
   if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
   if (input.out === "-" && input.json) return yield* badInput("standard output takes one of --out - and --json")
-  const fs = yield* FileSystem.FileSystem
   if (input.out !== undefined && input.to === undefined && !input.plan && outFormat(input.out) === "markdown") {
     return yield* badInput(
       `--out ${input.out}: Markdown cannot be read back; use a name that ends in .json or .jsonl, or --to FORMAT`
@@ -217,8 +212,7 @@ const checked = Effect.fnUntraced(function* (input: Flags) {
   // Checked before a model call is paid for.
   yield* checkPlace(input.out)
   if (input.file === "-") return
-  const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
-  if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+  if (yield* isSameFile(input.file, input.out)) {
     return yield* badInput(`--out names the input file; use --in-place to replace ${input.out}`)
   }
 })
@@ -481,16 +475,12 @@ const addHooks = Effect.fnUntraced(function* <E, R>(
 ) {
   const settings = yield* RuntimeText.orExit(SessionOpening.readSettings(notify))
   if (!SessionObservers.hasHooks(settings)) return
-  const { of } = yield* Trust
   const path = yield* Path.Path
-  const isTrusted = Effect.match(of(path.resolve(".")), {
-    onFailure: () => false,
-    onSuccess: (standing) => standing === "trusted"
-  })
+  const trusted = yield* isTrusted
   yield* Effect.gen(function* () {
     // A hook may run this command again.
     const { place } = yield* RuntimeText.orExit(AgentNesting.find(settings.settings))
-    yield* SessionObservers.addHooks(settings, notify, isTrusted).pipe(
+    yield* SessionObservers.addHooks(settings, notify, trusted(path.resolve("."))).pipe(
       AgentNesting.passOn(place, Effect.succeed(place.approve))
     )
   }).pipe(
@@ -516,7 +506,7 @@ const findPolicy = Effect.fnUntraced(function* (
   settings: SettingsFile,
   handlers: Effect.Success<typeof RuntimeText.handlers>
 ) {
-  const summarizer = yield* summarizerOf(input)
+  const summarizer = input.summarizer ?? ((yield* canAsk(undefined)) ? "model" : "extractive")
   // The provider is queried only when it writes the snapshot anyway.
   const asks = summarizer === "model" && !input.plan
   const [model, ...others] = input.model ?? []
@@ -590,8 +580,8 @@ const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<Sett
     log: recording(events, session.started?.session ?? ""),
     settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
   })
-  const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
-  const options = { policy, forced: input.force, tell }
+  const onNotice = (line: string) => Effect.provideContext(Output.notice(line), stdio)
+  const options = { policy, forced: input.force, onNotice }
   if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
   const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
   // Before a model call is paid for.

@@ -19,7 +19,7 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
-import { EnvFiles, envNoticeText } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
   type SettingsFileState,
   type EffectiveSettings,
@@ -241,7 +241,7 @@ const unset = Command.make(
 ).pipe(Command.withDescription("Remove a setting from the file"))
 
 /** The state of a settings file in a few words. */
-const stateText = ({ state }: SettingsFileState): string => {
+const stateText = (state: SettingsFileState["state"]): string => {
   switch (state._tag) {
     case "Absent":
       return "missing"
@@ -261,26 +261,21 @@ const pathCommand = Command.make(
     const { states } = yield* Settings
     const { file: envFile, untrusted } = yield* EnvFiles
     const { files } = yield* states
-    if (json) {
-      return yield* Output.json(Files, {
-        files: [
-          ...files.map(({ file, place, state }) => ({
-            place,
-            file,
-            exists: state._tag !== "Absent",
-            counts: state._tag === "Counts"
-          })),
-          ...(envFile === undefined ? [] : [{ place: ".env", file: envFile, exists: true, counts: true }]),
-          ...untrusted.map((file) => ({ place: ".env", file, exists: true, counts: false }))
-        ]
-      })
-    }
+    const env = { place: ".env", exists: true }
+    const all = [
+      ...files.map(({ file, place, state }) => ({
+        place,
+        file,
+        exists: state._tag !== "Absent",
+        counts: state._tag === "Counts",
+        text: stateText(state)
+      })),
+      ...(envFile === undefined ? [] : [{ ...env, file: envFile, counts: true, text: "in use" }]),
+      ...untrusted.map((file) => ({ ...env, file, counts: false, text: "ignored: the folder is not trusted" }))
+    ]
+    if (json) return yield* Output.json(Files, { files: all })
     yield* Output.text(
-      Output.table([
-        ...files.map((file) => [file.place, printableLine(file.file), printableLine(stateText(file))]),
-        ...(envFile === undefined ? [] : [[".env", printableLine(envFile), "in use"]]),
-        ...untrusted.map((file) => [".env", printableLine(file), "ignored: the folder is not trusted"])
-      ])
+      Output.table(all.map(({ file, place, text }) => [place, printableLine(file), printableLine(text)]))
     )
   })
 ).pipe(Command.withDescription("Show settings files, from lowest to highest precedence"))
@@ -408,7 +403,7 @@ const doctor = Command.make(
     const { broken, files, notices, settings, variables: fromEnvironment } = yield* states
     const homeFile = files.find(({ place }) => place === "home")?.file
     const envChecks = [
-      ...env.notices.map((notice) => warning(".env", envNoticeText(notice))),
+      ...env.notices.map((notice) => warning(".env", notice)),
       ...env.untrusted.map((file) => warning(".env", `${file} is ignored: its folder is not trusted`))
     ]
     const names = Object.keys(env.variables)

@@ -1,36 +1,13 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { GeminiImport } from "../../services/settings/GeminiImport.ts"
-import { type ImportReport, skipReasonText } from "../../services/settings/ImportReport.ts"
+import { ImportReport } from "../../services/settings/ImportReport.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The `config import` command: takes over the settings, memory, agents and skills of Gemini CLI. */
-
-const kind = Schema.Literals(["setting", "memory", "agent", "skill", "file"])
-
-/** The report as JSON. */
-const Report = Schema.Struct({
-  from: Schema.String,
-  home: Schema.String,
-  dryRun: Schema.Boolean,
-  taken: Schema.Array(
-    Schema.Struct({ kind, from: Schema.String, to: Schema.String, note: Schema.NullOr(Schema.String) })
-  ),
-  kept: Schema.Array(Schema.Struct({ kind, from: Schema.String, to: Schema.String, why: Schema.String })),
-  notTaken: Schema.Array(Schema.Struct({ kind, from: Schema.String, why: Schema.String }))
-})
-
-const withReasons = ({ kept, notTaken, ...report }: ImportReport): typeof Report.Type => ({
-  ...report,
-  kept: kept.map(({ isSame, ...row }) => ({
-    ...row,
-    why: isSame ? "already has this value" : "another value is set here and is kept"
-  })),
-  notTaken: notTaken.map(({ reason, ...row }) => ({ ...row, why: skipReasonText(reason) }))
-})
 
 /** Rows under a heading; empty without rows. */
 const section = (heading: string, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
@@ -42,7 +19,7 @@ const section = (heading: string, rows: ReadonlyArray<ReadonlyArray<string>>): s
         .join("")}\n`
 
 /** The report as text: which settings were imported, which were kept, and which were skipped and why. */
-const reportText = ({ dryRun, from, kept, notTaken, taken }: typeof Report.Type): string => {
+const reportText = ({ dryRun, from, kept, notTaken, taken }: ImportReport): string => {
   const nothing = taken.length === 0 ? "Nothing new to import" : dryRun ? "Would import" : "Imported"
   return [
     section(
@@ -75,8 +52,8 @@ const gemini = Command.make(
   Effect.fn("cli.config.import.gemini")(
     function* ({ dryRun, from, json }) {
       const { run } = yield* GeminiImport
-      const report = withReasons(yield* run({ from, dryRun }))
-      yield* json ? Output.json(Report, report) : Output.text(reportText(report))
+      const report = yield* run({ from, dryRun })
+      yield* json ? Output.json(ImportReport, report) : Output.text(reportText(report))
     },
     Effect.catchTag("GeminiImportError", ({ message, reason }) => {
       const hint = reason === "NoFolder" ? "; name Gemini CLI's folder with --from" : ""

@@ -16,7 +16,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
-import { checkPlace, redactedCopy, withNotice, writeExport, writeText } from "../output/WrittenExport.ts"
+import { checkPlace, isSameFile, redactedCopy, withNotice, writeExport, writeText } from "../output/WrittenExport.ts"
 
 /** The `export` command: writes a session or a conversation to a file, in any format. */
 
@@ -123,9 +123,7 @@ export const exported = Command.make(
     if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
     const chosen = yield* SessionOrConversation.choose(name, from)
     const source = chosen._tag === "Session" ? chosen.session.path : name
-    const fs = yield* FileSystem.FileSystem
-    const [read, written] = yield* Effect.forEach([source, file], (one) => Effect.option(fs.realPath(one)))
-    if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+    if (yield* isSameFile(source, file)) {
       return yield* badInput(`${file} is the session itself; write the copy to another file`)
     }
     const search = redact ? yield* SecretFlags.sharedSearchOf(only) : undefined

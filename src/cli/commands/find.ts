@@ -125,7 +125,7 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, co
     ...(hasFolder ? [shortFolder(row.folder)] : []),
     truncate(printableLine(row.title ?? "(no title)"), titleColumns)
   ])
-  const header = ["Agent", "Updated", "Tokens", "Cost", ...(hasFolder ? ["Folder"] : []), "Title"]
+  const header = ["Agent", "Updated", "Tokens used", "Cost", ...(hasFolder ? ["Folder"] : []), "Title"]
   const [head = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
   const sessions = rows.map((row, index) =>
     [truncate(lines[index] ?? "", columns), style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join(

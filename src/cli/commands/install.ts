@@ -20,7 +20,7 @@ import {
   type PlannedFile,
   planFiles
 } from "../../services/settings/AgentInstall.ts"
-import type { InstallError } from "../../services/settings/InstallRecords.ts"
+import type { InstallError } from "../../services/settings/AgentInstall.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { canConfirm, confirm, confirmOrFail } from "../output/Confirm.ts"
 import { failed } from "../output/ExitError.ts"

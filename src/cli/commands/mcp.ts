@@ -79,8 +79,6 @@ const answersWhenAsked = Effect.fnUntraced(function* (opening: Effect.Effect<Ses
   } satisfies SessionAnswers as SessionAnswers
 })
 
-const isJson = (line: string): boolean => Result.isSuccess(parseJson(line))
-
 const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`
 
 /** Standard input without the lines that are no JSON, which are answered with the error that JSON-RPC has for them. */
@@ -93,7 +91,7 @@ const jsonLines = Layer.effect(
       Stream.splitLines,
       Stream.filter((line) => line.trim() !== ""),
       Stream.filterEffect((line) =>
-        isJson(line)
+        Result.isSuccess(parseJson(line))
           ? Effect.succeed(true)
           : Effect.as(Stream.run(Stream.make(`${parseError}\n`), stdio.stdout()), false)
       ),

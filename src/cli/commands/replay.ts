@@ -40,11 +40,6 @@ const flags = {
   html: PageFlag.flag,
   json: Input.json
 }
-type Flags = Command.Command.Config.Infer<typeof flags>
-
-/** Rejects an invalid window before any input is read. */
-const checked = ({ window }: Flags) =>
-  window === 0 ? badInput("--window 0 leaves no room; give the window in tokens") : Effect.void
 
 const tooSmall = (window: number, { stubborn: [largest] }: ContextOverflow): string => {
   const largestPart = largest === undefined ? "" : ` (the largest: ${largest.what}, about ${largest.tokens} tokens)`
@@ -56,7 +51,7 @@ export const replay = Command.make(
   "replay",
   flags,
   Effect.fn("cli.replay")(function* (input) {
-    yield* checked(input)
+    if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
     yield* PageFlag.checkPlace(input.file, input)
     const prices = yield* PricesFlag.read(input.prices)
     const threshold = thresholdOf(input.threshold, undefined)

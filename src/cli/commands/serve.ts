@@ -1,4 +1,4 @@
-import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio } from "effect"
+import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio, Logger, References } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { reachOf } from "../../domain/model/ModelRoute.ts"
@@ -13,19 +13,30 @@ import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
+import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
 import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
-import * as JsonLog from "../output/JsonLog.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
 import * as ServePage from "../page/ServePage.ts"
 
 /** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
+
+const logger = Logger.make((options) => {
+  // Telemetry goes to a collector.
+  if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
+  const { annotations, cause, level, message, timestamp } = Logger.formatStructured.log(options)
+  const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
+  process.stderr.write(`${JSON.stringify({ time: timestamp, level, message: words, ...annotations, cause })}\n`)
+})
+
+/** Writes the log as JSON. */
+const layer = Logger.layer([logger])
 
 /** Options of the server that the command starts. */
 export interface ServeOptions {
@@ -236,7 +247,7 @@ export const serve = <E extends { readonly message: string }, R>(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
         Effect.catchIf(isDatabaseError, (error) => failed(error.message)),
-        options.logRequests ? Effect.provide(JsonLog.layer) : identity
+        options.logRequests ? Effect.provide(layer) : identity
       )
     })
   ).pipe(

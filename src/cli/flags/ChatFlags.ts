@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { latestName } from "../../domain/session/SessionName.ts"
+import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
@@ -36,6 +37,20 @@ export const flags = {
   compressionModel: Input.optional(
     Input.models("compression-model"),
     "Model that writes summaries; of several, separated by commas, the next replaces one that fails"
+  )
+}
+
+/** The flags of every command that runs an agent. */
+export const agentFlags = {
+  approve: Input.optional(
+    Flag.Literals("approve", ApprovalMode.literals),
+    "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
+  ),
+  tools: Input.withDefault(Flag.Boolean("tools"), true, "Let the model use tools (default); --no-tools turns them off"),
+  addDir: Flag.String("add-dir").pipe(
+    Flag.withMetavar("folder"),
+    Flag.withDescription("Also give access to this folder; repeatable"),
+    Flag.atLeast(0)
   )
 }
 

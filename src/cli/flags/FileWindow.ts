@@ -5,18 +5,17 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { noticeLine } from "../output/RuntimeText.ts"
 
 /** Determines the context window of a conversation read from a file. */
 
 /** Reads the settings of all places without their notices, because commands that only read a file do not print them. */
-export const settings: Effect.Effect<SettingsFile, ExitError, Settings> = Effect.gen(function* () {
-  const { read } = yield* Settings
-  const effective = yield* Effect.mapError(read, ({ message }) => badInput(printableLine(message)))
-  return effective.settings
-})
+export const settings = Settings.use(({ read }) => read).pipe(
+  Effect.map((effective): SettingsFile => effective.settings),
+  Effect.mapError(({ message }) => badInput(printableLine(message)))
+)
 
 /** Whether a conversation of this format continues with our default model when it names none. */
 const isOurs = ({ format }: Loaded): boolean => format === "palimpsest" || format === "contents" || format === "gemini"

@@ -50,7 +50,7 @@ export const urlOf = (host: string, port: number): string => `http://${host.incl
 export const untilStopped = (
   drainSeconds: number,
   notify: (message: string) => Effect.Effect<void, never, Stdio.Stdio> = Output.notice
-): Effect.Effect<never, never, Stdio.Stdio> =>
+) =>
   Effect.suspend(() => {
     shutdown.graceMillis = drainSeconds * 1_000
     shutdown.ignoresHangup = true

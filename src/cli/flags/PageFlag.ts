@@ -1,4 +1,4 @@
-import { Effect, FileSystem } from "effect"
+import { Effect } from "effect"
 import { Flag } from "effect/cli"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -21,9 +21,7 @@ export const checkPlace = Effect.fnUntraced(function* (
   if (html === undefined) return
   if (html === "-" && json) return yield* badInput("standard output takes one of --html - and --json")
   yield* WrittenExport.checkPlace(html)
-  const fs = yield* FileSystem.FileSystem
-  const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
-  if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
+  if (file !== "-" && (yield* WrittenExport.isSameFile(file, html))) {
     return yield* badInput(`${html} is the input file; write the page to another file`)
   }
 })

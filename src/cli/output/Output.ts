@@ -154,10 +154,7 @@ export const pieces = Effect.map(TerminalColumns, ({ stdout = Number.POSITIVE_IN
 export const unwrapped = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> => writeLine(value, undefined)
 
 /** Prints a value as the single JSON document of `--json`. */
-export const json = <S extends Schema.Codec<unknown, unknown>>(
-  schema: S,
-  value: S["Type"]
-): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+export const json = <S extends Schema.Codec<unknown, unknown>>(schema: S, value: S["Type"]) =>
   Schema.encodeEffect(fromJson(Schema.toCodecJson(schema)))(value).pipe(
     Effect.orDie,
     // Escapes control characters within JSON strings; the value stays the same.

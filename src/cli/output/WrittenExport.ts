@@ -18,6 +18,15 @@ import { tellUnsearched } from "./RedactionNotices.ts"
 export const checkPlace = (file: string) =>
   file === "-" ? Effect.void : Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
 
+/** Whether two names lead to one file that exists. */
+export const isSameFile = (one: string, other: string) =>
+  FileSystem.FileSystem.use((fs) =>
+    Effect.forEach([one, other], (name) => fs.realPath(name)).pipe(
+      Effect.map(([first, second]) => first === second),
+      Effect.orElseSucceed(() => false)
+    )
+  )
+
 /** Writes a text to a file, or to standard output. */
 export const writeText = (file: string, text: string) =>
   file === "-"

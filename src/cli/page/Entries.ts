@@ -288,7 +288,7 @@ export const rows = Effect.fnUntraced(function* (
   conversation: Conversation,
   cuts: ReadonlyArray<Cut>,
   look: Look
-): Effect.fn.Return<{ readonly markup: Html; readonly extent: Extent }> {
+) {
   const limit = yield* partLimitOf(selected.rows)
   const largest = selected.rows.reduce((max, { tokens }) => Math.max(max, tokens), 0)
   const log = entries(conversation)

@@ -1,5 +1,6 @@
 import { markup } from "./Markup.ts"
 import { servedPage } from "./ServedPage.ts"
+import { tokenScript } from "./ServeScript.ts"
 
 /** The page of the gateway, which shows the totals of its metrics. */
 
@@ -54,16 +55,7 @@ const show = (text) => {
   }));
   at("state").textContent = number(sums.get("requests_total") || 0) + " requests";
 };
-const store = {
-  get token() { try { return sessionStorage.getItem("token") || ""; } catch { return this.held || ""; } },
-  set token(value) { this.held = value; try { sessionStorage.setItem("token", value); } catch {} }
-};
-const given = /^#token=([\\w.~-]+)/.exec(location.hash);
-if (given !== null) {
-  store.token = given[1];
-  history.replaceState(null, "", location.pathname);
-}
-const read = () => fetch("/metrics", { headers: { authorization: "Bearer " + store.token } }).then(async (answer) => {
+${tokenScript}const read = () => fetch("/metrics", { headers: { authorization: "Bearer " + store.token } }).then(async (answer) => {
   if (answer.ok) show(await answer.text());
   else at("state").textContent = "Open the address that the gateway printed when it started: it has the token for these figures.";
 }, () => {

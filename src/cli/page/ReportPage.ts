@@ -167,7 +167,7 @@ export const reportPage = (
 }
 
 /** Draws a chart for wide and for narrow pages, which show the one that fits, with its caption. */
-export const figure = Effect.fnUntraced(function* (chart: Chart, caption: Html): Effect.fn.Return<Html> {
+export const figure = Effect.fnUntraced(function* (chart: Chart, caption: Html) {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
   const wide = charts.draw(chart, "wide")
   yield* Effect.yieldNow

@@ -54,6 +54,18 @@ table.sessions th:nth-child(3) { width: 22%; }
 }
 `
 
+/** The part of a script that keeps the token of the page's address for the tab, as `store.token`. */
+export const tokenScript = `const store = {
+  get token() { try { return sessionStorage.getItem("token") || ""; } catch { return this.held || ""; } },
+  set token(value) { this.held = value; try { sessionStorage.setItem("token", value); } catch {} }
+};
+const given = /^#token=([\\w.~-]+)/.exec(location.hash);
+if (given !== null) {
+  store.token = given[1];
+  history.replaceState(null, "", location.pathname);
+}
+`
+
 /** Shows the sessions, one of them live, and the texts behind handles. */
 export const serveScript = `
 "use strict";
@@ -76,16 +88,7 @@ export const serveScript = `
   const visible = (text) => text.replace(/[\\p{Cc}\\p{Cf}]/gu, (one) =>
     one === "\\n" || one === "\\t" || one === "\\u200d" || one === "\\u200c" ? one : one === "\\r" ? "" : "⟨U+" + one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
 
-  const store = {
-    get token() { try { return sessionStorage.getItem("token") ?? ""; } catch { return this.held ?? ""; } },
-    set token(value) { this.held = value; try { sessionStorage.setItem("token", value); } catch {} }
-  };
-  const given = /^#token=([\\w.~-]+)/.exec(location.hash);
-  if (given) {
-    store.token = given[1];
-    history.replaceState(null, "", location.pathname);
-  }
-
+${tokenScript}
   const alert = (text) => { get("alert").textContent = text; };
   const ask = async (method, path, body, more = {}) => {
     const response = await fetch("/v1/sessions" + path, {

@@ -438,30 +438,18 @@ export const fillTemplate = (
     : Result.succeed(text.replace(placeholder, (_, key: string) => written(inputs[key])))
 }
 
-/** A prompt that is not the JSON object that an agent with several inputs takes. */
-interface InputsProblem {
-  readonly _tag: "InputsProblem"
-  readonly agent: string
-  /** The names of the inputs. */
-  readonly inputs: ReadonlyArray<string>
-}
-
-/** A problem in words: what the agent takes. */
-export const inputsProblemText = ({ agent, inputs }: InputsProblem): string =>
-  `${agent} takes ${inputs.join(", ")}: give them as a JSON object`
-
-/** Parses text that the user typed into the inputs of an agent. An agent with several inputs takes the text of a JSON object. */
+/** Parses text that the user typed into the inputs of an agent. An agent with several inputs takes the text of a JSON object; else the failure says so. */
 export const inputsFromPrompt = (
   { inputs, name }: LocalAgent,
   prompt: string
-): Result.Result<Readonly<Record<string, unknown>>, InputsProblem> => {
+): Result.Result<Readonly<Record<string, unknown>>, string> => {
   const names = Object.keys(inputs)
   const [only] = names
   if (only !== undefined && names.length === 1) return Result.succeed({ [only]: prompt })
   const value = parseJson(prompt)
   return Result.isSuccess(value) && Predicate.isObject(value.success)
     ? Result.succeed(value.success)
-    : Result.fail({ _tag: "InputsProblem", agent: name, inputs: names })
+    : Result.fail(`${name} takes ${names.join(", ")}: give them as a JSON object`)
 }
 
 const matchesTool = (pattern: string, name: string): boolean =>

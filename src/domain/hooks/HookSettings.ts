@@ -69,71 +69,16 @@ export interface CommandHook {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The hooks of one level of settings. */
-interface ReadHooks {
-  readonly hooks: ReadonlyArray<CommandHook>
-  readonly problems: ReadonlyArray<HookProblem>
-}
-
-/** What is wrong with a part of the setting `hooks`. */
-export type HookFault =
-  | { readonly _tag: "NoList" }
-  | { readonly _tag: "NoObject" }
-  | { readonly _tag: "NoTextMatcher" }
-  /** `detail` says what is not supported. */
-  | { readonly _tag: "BadMatcher"; readonly detail: string }
-  | { readonly _tag: "NoBoolean" }
-  | { readonly _tag: "NoType" }
-  | { readonly _tag: "UnknownType"; readonly type: string }
-  | { readonly _tag: "NoCommand" }
-  | { readonly _tag: "NoHook" }
-  | { readonly _tag: "WrongKind" }
-
-/** Something in the setting `hooks` that is not used. */
-export type HookProblem =
-  | { readonly _tag: "UnknownEvent"; readonly event: string }
-  /** A key of `hooksConfig`, where an event belongs. */
-  | { readonly _tag: "Misplaced"; readonly key: string }
-  /** `path` is like `hooks.BeforeTool[0].hooks[0]`. */
-  | { readonly _tag: "LeftOut"; readonly path: string; readonly fault: HookFault }
-
-/** A fault in words, without its path. */
-export const hookFaultText = (fault: HookFault): string => {
-  switch (fault._tag) {
-    case "NoList":
-      return "it is not a list"
-    case "NoObject":
-      return "it is not an object"
-    case "NoTextMatcher":
-      return "its matcher is not a string"
-    case "BadMatcher":
-      return `its matcher cannot be used: ${fault.detail}`
-    case "NoBoolean":
-      return "it is neither true nor false"
-    case "NoType":
-      return `it has no type; it can be "command"`
-    case "UnknownType":
-      return `it has the unknown type ${quotedPath(fault.type)}; it can be "command"`
-    case "NoCommand":
-      return "it has no command"
-    case "NoHook":
-      return "it is not a hook"
-    case "WrongKind":
-      return "its value is of the wrong kind"
-  }
+/** Something in the setting `hooks` that is not used: what is wrong, in words, and with which part of it. */
+export interface HookProblem {
+  /** Such as `hooks.BeforeTool[0].hooks[0]`. Undefined: `fault` names it. */
+  readonly path: string | undefined
+  readonly fault: string
 }
 
 /** A problem in words, in one line. */
-export const hookProblemText = (problem: HookProblem): string => {
-  switch (problem._tag) {
-    case "UnknownEvent":
-      return `hooks has no event ${quotedPath(problem.event)}; the events are ${Object.keys(HookEvent.cases).join(", ")}`
-    case "Misplaced":
-      return `hooks.${problem.key} is not an event; it belongs in hooksConfig`
-    case "LeftOut":
-      return `${problem.path} is ignored: ${hookFaultText(problem.fault)}`
-  }
-}
+export const hookProblemText = ({ fault, path }: HookProblem): string =>
+  path === undefined ? fault : `${path} is ignored: ${fault}`
 
 /** The display name of a hook: its name, else its command. */
 export const hookName = ({ command, name }: Pick<CommandHook, "command" | "name">): string => name ?? command
@@ -162,12 +107,17 @@ const decodeCommand = Schema.decodeUnknownResult(HookCommand)
 /** Keys that older Gemini CLI settings keep beside the events; they belong in `hooksConfig`. */
 const configKeys = ["enabled", "disabled", "notifications"]
 
+const noObject = "it is not an object"
+const noList = "it is not a list"
+
 /** What is wrong with a command that does not decode. */
-const commandFault = (value: unknown): HookFault => {
-  if (!Predicate.isObject(value)) return { _tag: "NoObject" }
+const commandFault = (value: unknown): string => {
+  if (!Predicate.isObject(value)) return noObject
   const { command, type } = value
-  if (type !== "command") return typeof type === "string" ? { _tag: "UnknownType", type } : { _tag: "NoType" }
-  return typeof command !== "string" || command.trim() === "" ? { _tag: "NoCommand" } : { _tag: "NoHook" }
+  if (type !== "command") {
+    return `it has ${typeof type === "string" ? `the unknown type ${quotedPath(type)}` : "no type"}; it can be "command"`
+  }
+  return typeof command !== "string" || command.trim() === "" ? "it has no command" : "it is not a hook"
 }
 
 /** The command without its invalid optional fields, and the names of those fields. */
@@ -185,7 +135,7 @@ const mended = (
 }
 
 /** Notes what is wrong with a part, which gives no hooks. */
-type LeaveOut = (path: string, fault: HookFault) => ReadonlyArray<never>
+type LeaveOut = (path: string, fault: string) => ReadonlyArray<never>
 
 /** A hook without what its place in the settings says of it. */
 type OwnHook = Pick<CommandHook, "command" | "description" | "env" | "name" | "timeout">
@@ -194,7 +144,7 @@ const commandHook = (value: unknown, where: string, leaveOut: LeaveOut): Readonl
   const [kept, wrong] = Predicate.isObject(value) ? mended(value) : [value, []]
   const decoded = decodeCommand(kept)
   if (Result.isFailure(decoded) || decoded.success.command.trim() === "") return leaveOut(where, commandFault(value))
-  for (const key of wrong) leaveOut(`${where}.${key}`, { _tag: "WrongKind" })
+  for (const key of wrong) leaveOut(`${where}.${key}`, "its value is of the wrong kind")
   const { command, description, env = {}, name, timeout } = decoded.success
   return [{ command, name: name?.trim() === "" ? undefined : name, description, timeout, env }]
 }
@@ -204,15 +154,15 @@ const groupHooks = (
   where: string,
   leaveOut: LeaveOut
 ): ReadonlyArray<Omit<CommandHook, "event" | "source">> => {
-  if (!Predicate.isObject(group)) return leaveOut(where, { _tag: "NoObject" })
+  if (!Predicate.isObject(group)) return leaveOut(where, noObject)
   const { hooks: commands, matcher, sequential } = group
-  if (!isList(commands)) return leaveOut(`${where}.hooks`, { _tag: "NoList" })
+  if (!isList(commands)) return leaveOut(`${where}.hooks`, noList)
   // Without its matcher the hook would run for events it was not meant for.
-  if (matcher !== undefined && typeof matcher !== "string") return leaveOut(where, { _tag: "NoTextMatcher" })
+  if (matcher !== undefined && typeof matcher !== "string") return leaveOut(where, "its matcher is not a string")
   const checked = checkedPattern(matcher ?? "")
-  if (Result.isFailure(checked)) return leaveOut(where, { _tag: "BadMatcher", detail: checked.failure })
+  if (Result.isFailure(checked)) return leaveOut(where, `its matcher cannot be used: ${checked.failure}`)
   if (sequential !== undefined && typeof sequential !== "boolean") {
-    leaveOut(`${where}.sequential`, { _tag: "NoBoolean" })
+    leaveOut(`${where}.sequential`, "it is neither true nor false")
   }
   return commands
     .flatMap((value, index) => commandHook(value, `${where}.hooks[${index}]`, leaveOut))
@@ -222,17 +172,21 @@ const groupHooks = (
 /**
  * Reads the hooks of one level of settings. Invalid entries are left out with a problem and do not affect the others.
  */
-export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks => {
+export const hooksOf = (settings: HooksSettings, source: HookSource) => {
   const hooks: Array<CommandHook> = []
   const problems: Array<HookProblem> = []
   const leaveOut: LeaveOut = (path, fault) => {
-    problems.push({ _tag: "LeftOut", path, fault })
+    problems.push({ path, fault })
     return []
   }
   for (const [event, groups] of Object.entries(settings)) {
     if (!isEventName(event)) {
-      problems.push(configKeys.includes(event) ? { _tag: "Misplaced", key: event } : { _tag: "UnknownEvent", event })
-    } else if (!isList(groups)) leaveOut(`hooks.${event}`, { _tag: "NoList" })
+      const events = Object.keys(HookEvent.cases).join(", ")
+      const fault = configKeys.includes(event)
+        ? `hooks.${event} is not an event; it belongs in hooksConfig`
+        : `hooks has no event ${quotedPath(event)}; the events are ${events}`
+      problems.push({ path: undefined, fault })
+    } else if (!isList(groups)) leaveOut(`hooks.${event}`, noList)
     else {
       for (const [at, group] of groups.entries()) {
         for (const hook of groupHooks(group, `hooks.${event}[${at}]`, leaveOut)) hooks.push({ source, event, ...hook })

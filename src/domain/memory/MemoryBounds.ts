@@ -10,22 +10,13 @@ export interface MemoryBounds {
   readonly totalChars: number
 }
 
-/** Memory within its limits, and a problem for each file that was cut. */
-export interface BoundedMemory {
-  readonly blocks: ReadonlyArray<MemoryBlock>
-  readonly problems: ReadonlyArray<MemoryProblem>
-}
-
 const unlessZero = (chars: number): number => (chars === 0 ? Infinity : chars)
 
 /**
  * Cuts files that are too long. If all files together are too long, the files nearest to the working folder, which
  * come last, get room first. A marker in the text gives the number of characters left out and the file that has them.
  */
-export const boundedMemory = (
-  blocks: ReadonlyArray<MemoryBlock>,
-  { fileChars, totalChars }: MemoryBounds
-): BoundedMemory => {
+export const boundedMemory = (blocks: ReadonlyArray<MemoryBlock>, { fileChars, totalChars }: MemoryBounds) => {
   let left = unlessZero(totalChars)
   const problems: Array<MemoryProblem> = []
   const kept = blocks.toReversed().map((block) => {

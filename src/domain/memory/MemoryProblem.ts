@@ -1,66 +1,54 @@
 /** Why memory files and their imports are left out. Paths are as shown to the user unless noted as absolute. */
 
+/** Faults without details, in words. */
+const plainFaults = {
+  Missing: "there is no such file",
+  Folder: "it is a folder",
+  Binary: "it is binary, and memory is text",
+  Changed: "it changed while it was being read",
+  LinkCircle: "its links form a cycle",
+  LeadsToUntrusted: "it leads into a folder that is not trusted",
+  InvalidExtension: "expected a file of at most 1 MiB",
+  // Only imports have the faults below.
+  Untrusted: "its folder is not trusted",
+  Address: "only files can be imported, not addresses",
+  NoPath: "it is not a path"
+}
+
 /** Why a file is not read. */
 export type MemoryFault =
-  | { readonly _tag: "Missing" }
-  | { readonly _tag: "Folder" }
+  | { readonly _tag: keyof typeof plainFaults }
   /** `kind` is a kind of file in words, such as `a device`. */
   | { readonly _tag: "NotRegular"; readonly kind: string }
   | { readonly _tag: "TooLarge"; readonly bytes: number }
-  | { readonly _tag: "Binary" }
-  | { readonly _tag: "Changed" }
-  | { readonly _tag: "LinkCircle" }
   /** `detail` is the disk's or the parser's message. */
   | { readonly _tag: "Unreadable"; readonly detail: string }
   | { readonly _tag: "LeadsOut"; readonly folders: ReadonlyArray<string> }
-  | { readonly _tag: "LeadsToUntrusted" }
   | { readonly _tag: "OtherOwner"; readonly folder: string }
-  | { readonly _tag: "InvalidExtension" }
-  /** Only imports have the faults below. */
-  | { readonly _tag: "Untrusted" }
-  | { readonly _tag: "Address" }
-  | { readonly _tag: "NoPath" }
-  /** All files involved, absolute with links resolved. */
+  /** An import. All files involved, absolute with links resolved. */
   | { readonly _tag: "Circle"; readonly files: ReadonlyArray<string> }
+  /** An import. */
   | { readonly _tag: "TotalTooLarge"; readonly file: string }
 
 /** A fault in words, in one line. */
 export const memoryFaultText = (fault: MemoryFault): string => {
   switch (fault._tag) {
-    case "Missing":
-      return "there is no such file"
-    case "Folder":
-      return "it is a folder"
     case "NotRegular":
       return `it is ${fault.kind}, and only regular files are read`
     case "TooLarge":
       return `it has ${(fault.bytes / 1_048_576).toFixed(1)} MiB, and memory files of more than 1 MiB are not read`
-    case "Binary":
-      return "it is binary, and memory is text"
-    case "Changed":
-      return "it changed while it was being read"
-    case "LinkCircle":
-      return "its links form a cycle"
     case "Unreadable":
       return fault.detail
     case "LeadsOut":
       return `it leads out of ${fault.folders.join(" and ")}`
-    case "LeadsToUntrusted":
-      return "it leads into a folder that is not trusted"
     case "OtherOwner":
       return `its owner is not the owner of ${fault.folder}, so it was left out`
-    case "InvalidExtension":
-      return "expected a file of at most 1 MiB"
-    case "Untrusted":
-      return "its folder is not trusted"
-    case "Address":
-      return "only files can be imported, not addresses"
-    case "NoPath":
-      return "it is not a path"
     case "Circle":
       return "it is already being imported, so it imports itself"
     case "TotalTooLarge":
       return `${fault.file} with its imports would have more than 1 MiB`
+    default:
+      return plainFaults[fault._tag]
   }
 }
 

@@ -9,6 +9,7 @@ import { type OwnCommand, bareCommand, hookLine } from "./OwnCommand.ts"
 /** An agent that loads a plugin of this program. */
 export type PluginAgent = "pi" | "opencode"
 
+/** The path of each plugin below the working folder. */
 const files: Readonly<Record<PluginAgent, string>> = {
   pi: ".pi/extensions/palimpsest.js",
   opencode: ".opencode/plugins/palimpsest.js"
@@ -16,9 +17,6 @@ const files: Readonly<Record<PluginAgent, string>> = {
 
 /** Whether an agent loads a plugin of this program. */
 const isPlugged = (agent: string): agent is PluginAgent => agent in files
-
-/** The path of an agent's plugin below the working folder. */
-const pluginFile = (agent: PluginAgent): string => files[agent]
 
 /** The line of a plugin with the words that start this program. */
 const commandLine = /^const command = .*$/m
@@ -87,6 +85,6 @@ export const agentFiles = (agent: InstallAgent, { command, plugins, separator }:
       ? [{ ...hookFile(agent), edits: hookEdits(agent, hookLine(command, separator)) }]
       : []),
     ...(isPlugged(agent)
-      ? [{ base: "folder" as const, path: pluginFile(agent), edits: [pluginEdit(plugins[agent], command)] }]
+      ? [{ base: "folder" as const, path: files[agent], edits: [pluginEdit(plugins[agent], command)] }]
       : [])
   ])

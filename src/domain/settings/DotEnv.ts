@@ -1,7 +1,6 @@
 import { placeVariable } from "../agent/AgentPlace.ts"
 import { keyVariables } from "../model/ModelRoute.ts"
 import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
-import { quotedPath } from "../text/WorkspacePath.ts"
 import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
 
 /**
@@ -12,22 +11,10 @@ import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
  * reporting them.
  */
 
-/** A line that could not be parsed, counted from 1. Its content is not reported: it may be a key. */
+/** A line that could not be parsed, counted from 1, and what was expected. Its content is not reported: it may be a key. */
 export interface DotEnvProblem {
-  readonly _tag: "NoAssignment" | "OpenQuote" | "TextAfterQuote"
   readonly line: number
-}
-
-/** What was expected in a line. */
-export const dotEnvProblemText = ({ _tag }: DotEnvProblem): string => {
-  switch (_tag) {
-    case "NoAssignment":
-      return "expected NAME=value"
-    case "OpenQuote":
-      return "expected a closing quote"
-    case "TextAfterQuote":
-      return "expected nothing after the closing quote"
-  }
+  readonly text: string
 }
 
 /** The parsed file. The last of several lines for one name wins. */
@@ -78,8 +65,8 @@ export const parseDotEnv = (file: string): DotEnv => {
     for (let next = text.indexOf("\n", index); next >= 0 && next < to; next = text.indexOf("\n", next + 1)) line += 1
     index = to
   }
-  const refuse = (_tag: DotEnvProblem["_tag"]) => {
-    problems.push({ _tag, line })
+  const refuse = (expected: string) => {
+    problems.push({ line, text: `expected ${expected}` })
     const end = text.indexOf("\n", index)
     move(end < 0 ? text.length : end + 1)
   }
@@ -91,7 +78,7 @@ export const parseDotEnv = (file: string): DotEnv => {
     }
     const begin = execAt(assignment, text, index)
     if (begin === null) {
-      refuse("NoAssignment")
+      refuse("NAME=value")
       continue
     }
     const [opening, name = ""] = begin
@@ -107,12 +94,12 @@ export const parseDotEnv = (file: string): DotEnv => {
     }
     const match = execAt(quotedValue[quote], text, from)
     if (match === null) {
-      refuse("OpenQuote")
+      refuse("a closing quote")
       continue
     }
     const rest = execAt(empty, text, from + match[0].length)
     if (rest === null) {
-      refuse("TextAfterQuote")
+      refuse("nothing after the closing quote")
       continue
     }
     const [whole, value = ""] = match
@@ -133,27 +120,6 @@ export const endpointVariable = "GOOGLE_GEMINI_BASE_URL"
 /** Replaces the system prompt. */
 export const promptVariable = "GEMINI_SYSTEM_MD"
 
-/** Why a folder's variable is left out. */
-export type VariableProblem =
-  /** An endpoint without a key of its own. */
-  | { readonly _tag: "NoKey" }
-  /** The environment's keys would go to the endpoint. */
-  | { readonly _tag: "EnvironmentKeys"; readonly names: ReadonlyArray<string> }
-  /** The file is not in the folder that names it. */
-  | { readonly _tag: "Outside"; readonly folder: string }
-
-/** A problem in words, in one line. */
-export const variableProblemText = (problem: VariableProblem): string => {
-  switch (problem._tag) {
-    case "NoKey":
-      return "the file sets no key for it"
-    case "EnvironmentKeys":
-      return `${problem.names.join(" and ")} from the environment would be sent there`
-    case "Outside":
-      return `it leads out of ${quotedPath(problem.folder)}`
-  }
-}
-
 /**
  * Returns why a folder's file may not choose the endpoint, given the keys that the environment sets; undefined when it may. It needs
  * a key of its own, so that the user's key is never sent to an address that a folder chose.
@@ -161,9 +127,11 @@ export const variableProblemText = (problem: VariableProblem): string => {
 export const endpointProblem = (
   variables: Readonly<Record<string, string>>,
   environmentKeys: ReadonlyArray<string>
-): VariableProblem | undefined => {
-  if (keyVariables.google.every((name) => variables[name] === undefined)) return { _tag: "NoKey" }
-  return environmentKeys.length === 0 ? undefined : { _tag: "EnvironmentKeys", names: environmentKeys }
+): string | undefined => {
+  if (keyVariables.google.every((name) => variables[name] === undefined)) return "the file sets no key for it"
+  return environmentKeys.length === 0
+    ? undefined
+    : `${environmentKeys.join(" and ")} from the environment would be sent there`
 }
 
 /**

@@ -1,7 +1,15 @@
 import { Equal, Predicate } from "effect"
 import { hooksOf } from "../hooks/HookSettings.ts"
-import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue } from "./SettingsKey.ts"
-import { type JsonPath, pathText, type SkippedKey, type SkipReason, untranslatedPaths } from "./SkippedSetting.ts"
+import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue, isList } from "./SettingsKey.ts"
+import {
+  type JsonPath,
+  pathText,
+  type SkippedKey,
+  type SkipReason,
+  unknownReason,
+  untranslatedPaths,
+  untranslatedText
+} from "./SkippedSetting.ts"
 
 /**
  * Translates Gemini CLI settings: what each key becomes, and why some are skipped.
@@ -39,7 +47,7 @@ type Conversion = { readonly value: unknown; readonly note?: string } | SkipReas
 /** A setting and the Gemini CLI keys it comes from, newest name first. */
 interface Rule {
   readonly to: SettingsPath
-  readonly from: ReadonlyArray<JsonPath>
+  readonly from: ReadonlyArray<SettingsPath>
   readonly becomes?: (value: unknown, settings: unknown) => Conversion
 }
 
@@ -49,9 +57,12 @@ const defineRule = (to: string, from: ReadonlyArray<string>, becomes?: Rule["bec
   ...(becomes === undefined ? {} : { becomes })
 })
 
-const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
+const unfit = (expected: string): SkipReason => ({ why: `expected ${expected}`, isUnfit: true })
 
-const expectedBoolean: SkipReason = { _tag: "Unfit", expected: "true or false" }
+/** Another key says the same, and counts. */
+const repeated = (by: string): SkipReason => ({ why: `${by} says it already` })
+
+const expectedBoolean = unfit("true or false")
 
 const not = (value: unknown): Conversion => (typeof value === "boolean" ? { value: !value } : expectedBoolean)
 
@@ -62,37 +73,44 @@ const aliases = /^(?:auto(?:-.*)?|pro|flash|flash-lite)$/
 
 const parseModel = (value: unknown): Conversion =>
   typeof value === "string" && aliases.test(value)
-    ? { _tag: "Alias" }
+    ? { why: "is not the name of a model; set model to one, or router to true" }
     : Predicate.isObject(value)
-      ? { _tag: "Unfit", expected: "the name of a model" }
+      ? unfit("the name of a model")
       : { value }
 
 const parseTurns = (value: unknown): Conversion =>
-  value === -1 ? { _tag: "NoLimit" } : { value, note: "applies to one message, not to the session" }
+  value === -1
+    ? { why: "means no limit for a session, which is the default here" }
+    : { value, note: "applies to one message, not to the session" }
 
 const parseOutputLimit = (value: unknown): Conversion =>
   typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }
 
 const parseTruncation = (value: unknown): Conversion =>
-  value === false ? { value: 0, note: "0: nothing is shortened" } : { _tag: "ShortensByDefault" }
+  value === false
+    ? { value: 0, note: "0: nothing is shortened" }
+    : { why: "is the default here, unless toolOutput.most is 0" }
 
-const parseFolderTrust = (value: unknown): Conversion => (value === true ? { value } : { _tag: "TrustsAll" })
+const parseFolderTrust = (value: unknown): Conversion =>
+  value === true ? { value } : { why: "would trust every folder; set folderTrust yourself if you want that" }
 
 /** Gemini CLI's default protocol is gRPC, which this program does not support. */
 const parseEndpoint = (value: unknown, settings: unknown): Conversion =>
-  valueAt(settings, ["telemetry", "otlpProtocol"]) === "http" ? { value } : { _tag: "Grpc" }
+  valueAt(settings, ["telemetry", "otlpProtocol"]) === "http"
+    ? { value }
+    : { why: "uses gRPC; set telemetry.endpoint to the collector's HTTP address" }
 
 const parseInvestigator = (value: unknown, settings: unknown): Conversion =>
   valueAt(settings, ["agents", "overrides", "codebase_investigator"]) === undefined
     ? { value }
-    : { _tag: "Repeated", by: "agents.overrides.codebase_investigator", isOverridden: true }
+    : { why: "agents.overrides.codebase_investigator counts instead" }
 
 const isRetentionEnabled = (settings: unknown): boolean =>
   valueAt(settings, ["general", "sessionRetention", "enabled"]) === false
 
 const parseRetention = (value: unknown, settings: unknown): Conversion =>
   isRetentionEnabled(settings)
-    ? { _tag: "SwitchedOff" }
+    ? { why: "is switched off there" }
     : { value, note: "older sessions of this program are deleted too" }
 
 const rules: ReadonlyArray<Rule> = [
@@ -151,20 +169,6 @@ const entriesOf = (value: unknown): ReadonlyArray<readonly [string | number, unk
       ? [...value.entries()]
       : []
 
-/** The value at a path of a JSON document; undefined when absent. */
-const jsonAt = (document: unknown, path: JsonPath): unknown =>
-  path.reduce<unknown>(
-    (value, name) =>
-      typeof name === "number"
-        ? isList(value)
-          ? value[name]
-          : undefined
-        : Predicate.isObject(value) && Object.hasOwn(value, name)
-          ? value[name]
-          : undefined,
-    document
-  )
-
 /** Whether settings already have a value at a path, or a value in its way. */
 const isSet = (settings: unknown, path: SettingsPath): boolean =>
   path.some((_, at) => {
@@ -179,7 +183,7 @@ interface Rows {
   readonly left: Array<SkippedKey>
 }
 
-const skip = ({ left }: Rows, from: JsonPath, reason: SkipReason) => void left.push({ from, reason })
+const skip = ({ left }: Rows, from: JsonPath, reason: SkipReason) => void left.push({ from, ...reason })
 
 /** Adds a value unless one is already set or it does not fit. */
 const addRow = (
@@ -193,8 +197,8 @@ const addRow = (
   const wrong = firstMismatch(whole)
   if (isSet(ours, to)) {
     rows.kept.push({ from, to, isSame: Equal.equals(valueAt(ours, to), value) })
-  } else if (wrong !== undefined) skip(rows, from, { _tag: "Unfit", expected: wrong.expected })
-  else if (unknownKeys(whole).length > 0) skip(rows, from, { _tag: "Unknown" })
+  } else if (wrong !== undefined) skip(rows, from, unfit(wrong.expected))
+  else if (unknownKeys(whole).length > 0) skip(rows, from, { why: unknownReason })
   else rows.taken.push({ from, to, value, note })
 }
 
@@ -205,7 +209,7 @@ const translateByRules = (gemini: unknown, ours: unknown, rows: Rows) => {
   const translatedFrom = new Map<string, JsonPath>()
   for (const { becomes = (value: unknown): Conversion => ({ value }), from: sources, to } of rules) {
     for (const from of sources) {
-      const value = jsonAt(gemini, from)
+      const value = valueAt(gemini, from)
       // `model` is an object in newer settings and a name in older ones.
       if (
         value === undefined ||
@@ -214,11 +218,11 @@ const translateByRules = (gemini: unknown, ours: unknown, rows: Rows) => {
         continue
       const before = translatedFrom.get(pathText(to))
       if (before !== undefined) {
-        skip(rows, from, { _tag: "Repeated", by: pathText(before) })
+        skip(rows, from, repeated(pathText(before)))
         continue
       }
       const conversion = becomes(value, gemini)
-      if ("_tag" in conversion) skip(rows, from, conversion)
+      if ("why" in conversion) skip(rows, from, conversion)
       else {
         const count = rows.left.length
         addRow(rows, ours, from, to, conversion)
@@ -230,13 +234,13 @@ const translateByRules = (gemini: unknown, ours: unknown, rows: Rows) => {
 
 /** Each tool of `summarizeToolOutput`, with its budget. */
 const translateSummaries = (gemini: unknown, ours: unknown, rows: Rows) => {
-  const places: ReadonlyArray<JsonPath> = [["model", "summarizeToolOutput"], ["summarizeToolOutput"]]
+  const places: ReadonlyArray<SettingsPath> = [["model", "summarizeToolOutput"], ["summarizeToolOutput"]]
   const seen = new Set<string>()
   for (const place of places) {
-    const value = jsonAt(gemini, place)
+    const value = valueAt(gemini, place)
     for (const [tool, one] of Predicate.isObject(value) ? Object.entries(value) : []) {
       const from = [...place, tool]
-      if (seen.has(tool)) skip(rows, from, { _tag: "Repeated", by: `model.summarizeToolOutput.${tool}` })
+      if (seen.has(tool)) skip(rows, from, repeated(`model.summarizeToolOutput.${tool}`))
       else addRow(rows, ours, from, ["summarizeToolOutput", tool], { value: one })
       seen.add(tool)
     }
@@ -245,14 +249,14 @@ const translateSummaries = (gemini: unknown, ours: unknown, rows: Rows) => {
 
 /** Whether each agent is enabled. */
 const translateAgents = (gemini: unknown, ours: unknown, rows: Rows) => {
-  const overrides = jsonAt(gemini, ["agents", "overrides"])
+  const overrides = valueAt(gemini, ["agents", "overrides"])
   for (const [name, one] of Predicate.isObject(overrides) ? Object.entries(overrides) : []) {
     if (!Predicate.isObject(one)) continue
     for (const key of ["enabled", "disabled"]) {
       if (!Object.hasOwn(one, key)) continue
       const from = ["agents", "overrides", name, key]
       const value = key === "disabled" && typeof one[key] === "boolean" ? !one[key] : one[key]
-      if (key === "disabled" && Object.hasOwn(one, "enabled")) skip(rows, from, { _tag: "Repeated", by: "enabled" })
+      if (key === "disabled" && Object.hasOwn(one, "enabled")) skip(rows, from, repeated("enabled"))
       else addRow(rows, ours, from, ["agents", name], { value })
     }
   }
@@ -267,11 +271,11 @@ const namesVariable = (value: unknown): boolean =>
     : entriesOf(value).some(([, one]) => namesVariable(one)) || (isList(value) && value.some(namesVariable))
 
 const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
-  const all = jsonAt(gemini, ["mcpServers"])
+  const all = valueAt(gemini, ["mcpServers"])
   for (const [name, server] of Predicate.isObject(all) ? Object.entries(all) : []) {
     const from = ["mcpServers", name]
     if (!Predicate.isObject(server)) {
-      skip(rows, from, { _tag: "NoServer" })
+      skip(rows, from, { why: "is no server" })
       continue
     }
     const { httpUrl, type, url } = server
@@ -285,11 +289,11 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
     const { env: _env, headers: _headers, ...plain } = value
     const count = rows.left.length
     if (httpUrl === undefined && url !== undefined && type === "sse") {
-      skip(rows, from, { _tag: "ServerSentEvents" })
+      skip(rows, from, { why: "uses server-sent events, which are not supported" })
     } else if (namesVariable(plain)) {
-      skip(rows, from, { _tag: "VariablesElsewhere" })
+      skip(rows, from, { why: "has variables outside of env and headers, where they are not replaced" })
     } else if (/\$\{\w+:-/.test(JSON.stringify(value))) {
-      skip(rows, from, { _tag: "VariableDefaults" })
+      skip(rows, from, { why: "gives variables default values, which are not supported" })
     } else {
       const note = httpUrl === undefined && url !== undefined && type === undefined
       addRow(
@@ -304,7 +308,7 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
     for (const key of Object.keys(server)) {
       const isUsed =
         Object.hasOwn(own, key) || key === "type" || (isHttp && key === (httpUrl === undefined ? "url" : "httpUrl"))
-      if (!isUsed) skip(rows, [...from, key], { _tag: "Untranslated" })
+      if (!isUsed) skip(rows, [...from, key], { why: untranslatedText([...from, key]) })
     }
   }
 }
@@ -312,7 +316,7 @@ const translateServers = (gemini: unknown, ours: unknown, rows: Rows) => {
 /** What is wrong with the hooks of one event. */
 const hookGroupsProblem = (event: string, groups: unknown): SkipReason | undefined => {
   const [problem] = hooksOf({ [event]: groups }, "home").problems
-  return problem && { _tag: "Hook", problem }
+  return problem && { why: problem.fault }
 }
 
 /** A hook without its invalid parts; undefined when it is unusable. */
@@ -321,14 +325,14 @@ const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unkno
     { hooks: [Predicate.isObject(hook) ? { type: hook["type"], command: hook["command"] } : hook] }
   ])
   if (!Predicate.isObject(hook) || reason !== undefined) {
-    skip(rows, from, reason ?? { _tag: "WrongKind" })
+    skip(rows, from, reason ?? { why: "is of the wrong kind" })
     return undefined
   }
   const { command, type } = hook
   return Object.fromEntries(
     Object.entries(hook).filter(([key, value]) => {
       const isWrong = hookGroupsProblem(event, [{ hooks: [{ type, command, [key]: value }] }]) !== undefined
-      if (isWrong) skip(rows, [...from, key], { _tag: "WrongKind" })
+      if (isWrong) skip(rows, [...from, key], { why: "is of the wrong kind" })
       return !isWrong
     })
   )
@@ -338,20 +342,20 @@ const hookOf = (event: string, from: JsonPath, hook: unknown, rows: Rows): unkno
 const nonEventKeys: ReadonlyArray<string> = ["enabled", "disabled", "notifications"]
 
 const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
-  const all = jsonAt(gemini, ["hooks"])
+  const all = valueAt(gemini, ["hooks"])
   for (const [event, groups] of Predicate.isObject(all) ? Object.entries(all) : []) {
     if (nonEventKeys.includes(event)) continue
     const place = ["hooks", event]
     const wrongEvent = hookGroupsProblem(event, [])
     if (wrongEvent !== undefined || !isList(groups)) {
-      skip(rows, place, isList(groups) ? { _tag: "UnknownEvent" } : { _tag: "Unfit", expected: "a list" })
+      skip(rows, place, isList(groups) ? { why: "there is no such event" } : unfit("a list"))
       continue
     }
     const value = groups.flatMap((group, at): ReadonlyArray<unknown> => {
       const from = [...place, at]
       const within = Predicate.isObject(group) ? group["hooks"] : undefined
       if (!Predicate.isObject(group) || !isList(within)) {
-        skip(rows, from, { _tag: "NoHookList" })
+        skip(rows, from, { why: "it has no list of hooks" })
         return []
       }
       const { sequential, ...others } = group
@@ -366,10 +370,10 @@ const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
         const one = hookOf(event, [...from, "hooks", index], hook, rows)
         return one === undefined ? [] : [one]
       })
-      if (usable.length === 0) skip(rows, from, { _tag: "NoUsableHook" })
+      if (usable.length === 0) skip(rows, from, { why: "it has no hook that could be used" })
       return usable.length === 0 ? [] : [{ ...(isWrong ? others : group), hooks: usable }]
     })
-    if (value.length === 0) skip(rows, place, { _tag: "NoUsableHook" })
+    if (value.length === 0) skip(rows, place, { why: "it has no hook that could be used" })
     else addRow(rows, ours, place, place, { value })
   }
 }
@@ -388,7 +392,7 @@ const collectUntranslated = (gemini: unknown, rows: Rows) => {
     const isParted = above.has(key(path)) || untranslatedPaths.some((reason) => reason.startsWith(`${text}.`))
     if (path.length === 0 || (parts.length > 0 && isParted)) {
       for (const [name, one] of parts) walk(one, [...path, name])
-    } else skip(rows, path, { _tag: "Untranslated" })
+    } else skip(rows, path, { why: untranslatedText(path) })
   }
   walk(gemini, [])
 }

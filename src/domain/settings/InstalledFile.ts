@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import { valueAt } from "./SettingsKey.ts"
-import { jsonOf, type SettingsProblem, settingsProblemText } from "./SettingsText.ts"
+import { jsonOf, type SettingsProblem } from "./SettingsText.ts"
 
 /**
  * Plans how `install` and `uninstall` change a file of another agent. A record of what `install` put into the file lets `uninstall`
@@ -25,15 +25,13 @@ export const edited = <A>(read: Result.Result<A, EditResult>, edit: (value: A) =
 /** The result of an edit of JSON. */
 export const jsonEdit = (edit: Result.Result<string, SettingsProblem>): EditResult =>
   Result.match(edit, {
-    onFailure: (problem) => refused(settingsProblemText(problem)),
+    onFailure: ({ text }) => refused(text),
     onSuccess: (text) => ({ _tag: "Written", text })
   })
 
 /** The object in a JSON file of settings; a blank file has an empty one. */
 export const jsonObject = (text: string): Result.Result<Readonly<Record<string, unknown>>, EditResult> =>
-  Result.mapError(text.trim() === "" ? Result.succeed({}) : jsonOf(text), (problem) =>
-    refused(settingsProblemText(problem))
-  )
+  Result.mapError(text.trim() === "" ? Result.succeed({}) : jsonOf(text), (problem) => refused(problem.text))
 
 /** Whether a JSON text stays one without what was inserted, which was whole members and items. */
 export const isJsonRest = (rest: string): boolean => Result.isSuccess(jsonObject(rest))

@@ -69,6 +69,16 @@ const positive = (description: string, unit: string, example: number, defaultVal
 const natural = (description: string, unit: string, example: number, defaultValue = example) =>
   field(Natural, description, expectNatural(unit, example), defaultValue)
 
+const share = (description: string, example: number, defaultValue: number) =>
+  field(Share, description, `a fraction from 0 to 1, such as ${example}`, defaultValue)
+
+/** A setting that is one of several words. */
+const choice = <const L extends ReadonlyArray<string>>(words: L, description: string, defaultValue: L[number]) => {
+  const quoted = words.map((word) => `"${word}"`)
+  const expected = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1) ?? ""}`
+  return withDefault(Schema.Literals(words).annotate({ description, expected }), defaultValue)
+}
+
 /** The models used when the router is just `true`. */
 const defaultRouterModels = { flash: "gemini-2.5-flash", pro: "gemini-2.5-pro" }
 
@@ -150,12 +160,7 @@ const memory = Schema.Struct({
     [".git"]
   ),
   maxDirs: positive("Maximum number of folders searched below the working folder", "folders", 200),
-  importFormat: field(
-    Schema.Literals(["tree", "flat"]),
-    "Insert imported files in place (tree) or one after the other (flat)",
-    `"tree" or "flat"`,
-    "tree"
-  ),
+  importFormat: choice(["tree", "flat"], "Insert imported files in place (tree) or one after the other (flat)", "tree"),
   importDepth: natural("Maximum depth of imports", "steps", 5),
   respectGitIgnore: flag("Skip folders ignored by .gitignore", false),
   respectGeminiIgnore: flag("Skip folders ignored by .geminiignore", true),
@@ -164,7 +169,7 @@ const memory = Schema.Struct({
 })
 
 const prompt = Schema.Struct({
-  size: field(PromptSize, "How much of the system prompt is sent", `"full", "brief", "minimal" or "none"`, "full"),
+  size: choice(PromptSize.literals, "How much of the system prompt is sent", "full"),
   sections: field(
     Schema.Record(Schema.String, Schema.Boolean),
     "Sections of the system prompt to include or leave out, by key",
@@ -190,16 +195,14 @@ const subagents = Schema.Struct({
     0
   ),
   parallel: positive("How many of these tasks run at once", "tasks", 4),
-  prompt: field(
-    Schema.Literals(["own", "minimal", "none"]),
+  prompt: choice(
+    ["own", "minimal", "none"],
     "What an agent gets beside its own prompt: memory (own), the rules of the minimal system prompt (minimal), or nothing (none)",
-    `"own", "minimal" or "none"`,
     "own"
   ),
-  runner: field(
-    Schema.Literals(["inside", "process"]),
+  runner: choice(
+    ["inside", "process"],
     "Where agents of files run: in this process (inside) or each in a process of its own (process)",
-    `"inside" or "process"`,
     "inside"
   ),
   forkTokens: natural(
@@ -247,13 +250,12 @@ const files = Schema.Struct({
 
 /** How the chat looks and behaves on a terminal. */
 const TerminalSettings = Schema.Struct({
-  theme: field(
-    Schema.Literals(["auto", "dark", "light", "contrast"]),
+  theme: choice(
+    ["auto", "dark", "light", "contrast"],
     "Colours of the chat; auto asks the terminal for its background",
-    `"auto", "dark", "light" or "contrast"`,
     "auto"
   ),
-  keys: field(Schema.Literals(["default", "vim"]), "Keys of the editor", `"default" or "vim"`, "default"),
+  keys: choice(["default", "vim"], "Keys of the editor", "default"),
   bellAfter: natural("Seconds of work after which its end rings the bell and is announced; 0: never", "seconds", 10)
 })
 export type TerminalSettings = typeof TerminalSettings.Type
@@ -319,10 +321,9 @@ export const Settings = Schema.Struct({
     StrategyName.literals.map((name) => `"${name}"`).join(" or "),
     defaultStrategy.name
   ),
-  compressionThreshold: field(
-    Share,
+  compressionThreshold: share(
     "Share of the window at which a conversation is compressed; 0 counts as unset, 1 compresses only when a message would not fit",
-    "a fraction from 0 to 1, such as 0.5",
+    0.5,
     0.5
   ),
   compressionModel: optional(
@@ -330,22 +331,15 @@ export const Settings = Schema.Struct({
     "The model that writes summaries, or several: each is asked when those before it fail; unset: one of the conversation's family",
     `the name of a model, or a list such as ["gemini-2.5-flash", "anthropic/claude-haiku-4-5"]`
   ),
-  compressionPrepareAt: field(
-    Share,
+  compressionPrepareAt: share(
     "Share of the threshold at which a chat prepares its next snapshot in the background, where a model writes it; 0 never prepares one",
-    "a fraction from 0 to 1, such as 0.8",
+    0.8,
     0.8
   ),
-  preserve: field(
-    Share,
-    "Share of the conversation, from the newest messages, that a compression keeps",
-    "a fraction from 0 to 1, such as 0.3",
-    0.3
-  ),
-  minGain: field(
-    Share,
+  preserve: share("Share of the conversation, from the newest messages, that a compression keeps", 0.3, 0.3),
+  minGain: share(
     `Smallest part of the request that a compression has to save${otherGains}`,
-    "a fraction from 0 to 1, such as 0.1",
+    0.1,
     defaultStrategy.defaults.minGain
   ),
   toolBudget: natural("Tokens of tool results kept in full by a compression, newest first", "tokens", 50_000),
@@ -384,7 +378,7 @@ export const Settings = Schema.Struct({
     true
   ),
   titles: flag("Let a small model give sessions a title", true),
-  approve: field(ApprovalMode, "Which tool calls run without confirmation", `"none", "edits", "all" or "plan"`, "none"),
+  approve: choice(ApprovalMode.literals, "Which tool calls run without confirmation", "none"),
   allowed: withDefault(
     Names.annotate({
       description: "Permanent permissions",

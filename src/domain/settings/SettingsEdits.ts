@@ -1,6 +1,6 @@
 import { Predicate, Result } from "effect"
 import { afterSpace, containerSpans, type ElementSpan, plainKey, type Span, valueEnd } from "../text/JsonSource.ts"
-import { dotted, type SettingsPath, valueAt } from "./SettingsKey.ts"
+import { dotted, type SettingsPath, valueAt, isList } from "./SettingsKey.ts"
 import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
 
 /**
@@ -28,11 +28,9 @@ const placedAt = (json: string, start: number): Placed => {
 const indexOf = ({ kind, members }: Placed, name: string): number =>
   kind === "list" ? Number(name) : members.findLastIndex(({ key }) => plainKey(key) === name)
 
-const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
-
 /** JSON on one line, with spaces. */
 const inline = (value: unknown): string =>
-  plainList(value)
+  isList(value)
     ? `[${value.map(inline).join(", ")}]`
     : Predicate.isObject(value)
       ? `{${Object.entries(value)
@@ -133,6 +131,9 @@ const orEmptyObject = (text: string): string =>
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
+const notEditable = (path: SettingsPath) =>
+  wrong("cannot be changed without harm to the rest of the file; change it there yourself", dotted(path))
+
 /** The edited text, checked as a whole: it must parse, and the path must have the expected value. */
 const checkedEdit = (
   next: string,
@@ -142,9 +143,7 @@ const checkedEdit = (
 ): Result.Result<string, SettingsProblem> => {
   const again = parse(next)
   if (Result.isFailure(again)) return Result.fail(again.failure)
-  return isThere(valueAt(again.success, path))
-    ? Result.succeed(next)
-    : wrong({ _tag: "NotEditable", key: dotted(path) })
+  return isThere(valueAt(again.success, path)) ? Result.succeed(next) : notEditable(path)
 }
 
 /** Replaces a value. */
@@ -167,7 +166,7 @@ export const withValue = (text: string, path: SettingsPath, value: unknown): Res
   const nodes = way(before, path)
   const deepestNode = nodes.at(-1)
   const rest = path.slice(nodes.length - 1)
-  if (deepestNode === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  if (deepestNode === undefined) return notEditable(path)
   const isMember = rest.length > 0 && deepestNode.kind === "object"
   // A value that is not an object, such as `false`, is replaced by one.
   const [name = "", ...below] = isMember ? rest : ["", ...rest]
@@ -211,7 +210,7 @@ export const withItem = (text: string, path: SettingsPath, item: unknown): Resul
   const nodes = way(before, path)
   const list = nodes[path.length]
   if (list === undefined) return withValue(before, path, [item])
-  if (list.kind !== "list") return wrong({ _tag: "NotEditable", key: dotted(path) })
+  if (list.kind !== "list") return notEditable(path)
   const next = withMember(before, list, (indent) => written(item, indent))
   return Result.map(jsonOf(next), () => next)
 }
@@ -223,7 +222,7 @@ export const withExisting = (
   value: unknown
 ): Result.Result<string, SettingsProblem> => {
   const node = way(text, path)[path.length]
-  if (node === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  if (node === undefined) return notEditable(path)
   const next = withReplaced(text, node, value)
   return Result.map(jsonOf(next), () => next)
 }
@@ -241,7 +240,7 @@ export const withoutEntry = (
   const around = path.slice(0, -1)
   const container = nodes[path.length - 1]
   const index = container === undefined ? -1 : indexOf(container, path.at(-1) ?? "")
-  if (container?.members[index] === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  if (container?.members[index] === undefined) return notEditable(path)
   const next = withoutMember(text, container, index)
   const read = jsonOf(next)
   if (Result.isFailure(read)) return Result.fail(read.failure)

@@ -67,8 +67,6 @@ const shapeOf = (node: SchemaAST.AST): ObjectShape => {
 
 const namesOf = (node: SchemaAST.AST): ReadonlyArray<string> => shapeOf(node).names
 
-const additionalOf = (node: SchemaAST.AST): SchemaAST.AST | undefined => shapeOf(node).any
-
 const child = (node: SchemaAST.AST, name: string): SchemaAST.AST | undefined => {
   const { any, properties } = shapeOf(node)
   return properties.get(name) ?? any
@@ -106,12 +104,12 @@ const keyAt = (path: SettingsPath): SettingsKey | undefined => {
 const pathsFrom = (node: SchemaAST.AST, parts: ReadonlyArray<string>): SettingsPath | undefined => {
   const [first, ...rest] = parts
   if (first === undefined) return []
-  const property = shapeOf(node).properties.get(first)
+  const { any: value, properties } = shapeOf(node)
+  const property = properties.get(first)
   if (property !== undefined) {
     const further = pathsFrom(property, rest)
     return further === undefined ? undefined : [first, ...further]
   }
-  const value = additionalOf(node)
   if (value === undefined) return undefined
   for (let length = 1; length < parts.length; length += 1) {
     const further = pathsFrom(value, parts.slice(length))
@@ -293,7 +291,8 @@ export const withValue = (settings: unknown, path: SettingsPath, value: unknown)
 export const isConcatenated = ([first, second, ...rest]: SettingsPath): boolean =>
   rest.length === 0 && second !== undefined && (first === "hooks" || (first === "hooksConfig" && second === "disabled"))
 
-const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
+/** Whether a value is a list. */
+export const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 
 const concatenated = (first: string | undefined, one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>) =>
   first === "hooks" ? [...one, ...other] : [...new Set([...one, ...other])]

@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import { redact } from "../text/Redaction.ts"
-import type { SettingsPath } from "./SettingsKey.ts"
+import { isList, type SettingsPath } from "./SettingsKey.ts"
 
 /** Hides secrets in settings values that are shown. */
 
@@ -75,8 +75,6 @@ const shownText = (text: string): string => {
 /** An item of a list, which may be the arguments of a command. */
 const shownArgument = (text: string, before: unknown): string =>
   argument(text, typeof before === "string" ? before : "", mask(text)) ?? shownText(text)
-
-const isList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 
 const allHidden = (value: unknown): unknown => {
   if (isList(value)) return value.map(allHidden)

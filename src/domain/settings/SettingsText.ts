@@ -1,5 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
-import { type JsonFault, faultIn } from "../text/JsonFault.ts"
+import { faultIn } from "../text/JsonFault.ts"
 import { isDeeper, parseJson } from "../text/JsonText.ts"
 import { SettingsFile } from "./Settings.ts"
 import {
@@ -45,37 +45,11 @@ const expandVariables = (text: string, environment: Readonly<Record<string, stri
   return { text: filled, missing: [...new Set(missing)] }
 }
 
-/** Why a settings file cannot be used. */
-export type SettingsProblem =
-  /** `fault` is undefined when the error has no place. */
-  | { readonly _tag: "NoJson"; readonly fault: JsonFault | undefined }
-  | { readonly _tag: "TooDeep" }
-  | { readonly _tag: "NoObject" }
-  /** `key` is dotted. */
-  | { readonly _tag: "Mismatch"; readonly key: string; readonly expected: string }
-  /** The key cannot be changed in the text without harm to the rest. */
-  | { readonly _tag: "NotEditable"; readonly key: string }
-
-/** The dotted key of a problem; undefined when it affects the whole file. */
-export const settingsProblemKey = (problem: SettingsProblem): string | undefined =>
-  "key" in problem ? problem.key : undefined
-
-/** A problem in words, without its key: what was expected. */
-export const settingsProblemText = (problem: SettingsProblem): string => {
-  switch (problem._tag) {
-    case "NoJson": {
-      const { fault } = problem
-      return `expected JSON${fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`}`
-    }
-    case "TooDeep":
-      return `expected an object of settings, not one that is nested deeper than ${deepest} levels`
-    case "NoObject":
-      return "expected an object of settings"
-    case "Mismatch":
-      return `expected ${problem.expected}`
-    case "NotEditable":
-      return "cannot be changed without harm to the rest of the file; change it there yourself"
-  }
+/** Why a settings file cannot be used or changed, in words. */
+export interface SettingsProblem {
+  /** The dotted key. Undefined: the whole file is affected. */
+  readonly key?: string | undefined
+  readonly text: string
 }
 
 /** A parsed settings file. */
@@ -94,7 +68,9 @@ export interface ParsedSettings {
 export const emptySettings: ParsedSettings = { settings: {}, written: {}, unknown: [], missing: [] }
 
 /** A failure. */
-export const wrong = (problem: SettingsProblem): Result.Result<never, SettingsProblem> => Result.fail(problem)
+export const wrong = (text: string, key?: string): Result.Result<never, SettingsProblem> => Result.fail({ key, text })
+
+const noObject = wrong("expected an object of settings")
 
 const blank = (text: string): string => text.replace(/[^\n]/g, " ")
 
@@ -121,10 +97,15 @@ const deepest = 64
 /** Parses the text of a settings file as an object, without checking its fields. */
 export const jsonOf = (text: string): Result.Result<Readonly<Record<string, unknown>>, SettingsProblem> => {
   const strict = strictJson(text)
-  if (isDeeper(strict, deepest)) return wrong({ _tag: "TooDeep" })
+  if (isDeeper(strict, deepest)) {
+    return wrong(`expected an object of settings, not one that is nested deeper than ${deepest} levels`)
+  }
   const json = parseJson(strict)
-  if (Result.isFailure(json)) return wrong({ _tag: "NoJson", fault: faultIn(strict) })
-  return Predicate.isObject(json.success) ? Result.succeed(json.success) : wrong({ _tag: "NoObject" })
+  if (Result.isSuccess(json)) return Predicate.isObject(json.success) ? Result.succeed(json.success) : noObject
+  const fault = faultIn(strict)
+  return wrong(
+    `expected JSON${fault === undefined ? "" : `; line ${fault.line}, column ${fault.column} should have ${fault.expected}`}`
+  )
 }
 
 /** Maps all strings, except those that keep variables. */
@@ -163,10 +144,10 @@ export const settingsOf = (
   const mismatch = firstMismatch(filled)
   if (mismatch !== undefined) {
     const { expected, path } = mismatch
-    return wrong(path.length === 0 ? { _tag: "NoObject" } : { _tag: "Mismatch", key: dotted(path), expected })
+    return path.length === 0 ? noObject : wrong(`expected ${expected}`, dotted(path))
   }
   const settings = decode(filled)
-  if (Result.isFailure(settings)) return wrong({ _tag: "NoObject" })
+  if (Result.isFailure(settings)) return noObject
   return Result.succeed({ settings: settings.success, written, unknown: unknownKeys(written), missing })
 }
 

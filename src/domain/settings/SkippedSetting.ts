@@ -1,5 +1,3 @@
-import { type HookProblem, hookFaultText, hookProblemText } from "../hooks/HookSettings.ts"
-
 /** The keys of Gemini CLI's settings that are not translated, and why. */
 
 /** A path in a JSON document: names and indices, outermost first. */
@@ -12,41 +10,20 @@ export const pathText = (path: JsonPath): string =>
     ""
   )
 
-/** Reasons without details. */
-const plainReasons = {
-  Unknown: "there is no such setting",
-  Alias: "is not the name of a model; set model to one, or router to true",
-  NoLimit: "means no limit for a session, which is the default here",
-  ShortensByDefault: "is the default here, unless toolOutput.most is 0",
-  TrustsAll: "would trust every folder; set folderTrust yourself if you want that",
-  Grpc: "uses gRPC; set telemetry.endpoint to the collector's HTTP address",
-  SwitchedOff: "is switched off there",
-  NoServer: "is no server",
-  ServerSentEvents: "uses server-sent events, which are not supported",
-  VariablesElsewhere: "has variables outside of env and headers, where they are not replaced",
-  VariableDefaults: "gives variables default values, which are not supported",
-  UnknownEvent: "there is no such event",
-  NoHookList: "it has no list of hooks",
-  NoUsableHook: "it has no hook that could be used",
-  WrongKind: "is of the wrong kind"
+/** Why a key is not translated, in words, in one line. */
+export interface SkipReason {
+  readonly why: string
+  /** Whether its value is not of the expected kind. */
+  readonly isUnfit?: boolean
 }
-
-/** Why a key is not translated. */
-export type SkipReason =
-  | { readonly _tag: keyof typeof plainReasons }
-  /** The value is not of the expected kind. */
-  | { readonly _tag: "Unfit"; readonly expected: string }
-  /** Another key says the same, and counts. */
-  | { readonly _tag: "Repeated"; readonly by: string; readonly isOverridden?: boolean }
-  | { readonly _tag: "Hook"; readonly problem: HookProblem }
-  /** The key is not supported. */
-  | { readonly _tag: "Untranslated" }
 
 /** A key that is not translated, and why. */
-export interface SkippedKey {
+export interface SkippedKey extends SkipReason {
   readonly from: JsonPath
-  readonly reason: SkipReason
 }
+
+/** The reason for a key that does not exist here. */
+export const unknownReason = "there is no such setting"
 
 const approvalReason = "approvals are not imported; set approve and allowed"
 const toolsReason = "which tools there are cannot be set here"
@@ -111,30 +88,15 @@ const untranslatedOfServers: Readonly<Record<string, string>> = {
   description: "servers are not described here"
 }
 
-const untranslatedText = (path: JsonPath): string => {
+/** Why a key has no counterpart. */
+export const untranslatedText = (path: JsonPath): string => {
   const [root, , key] = path
   if (root === "mcpServers" && key !== undefined) {
     return untranslatedOfServers[key] ?? "such a server has nothing like it here"
   }
   for (let length = path.length; length > 0; length -= 1) {
     const text = pathText(path.slice(0, length))
-    if (Object.hasOwn(untranslated, text)) return untranslated[text] ?? plainReasons.Unknown
+    if (Object.hasOwn(untranslated, text)) return untranslated[text] ?? unknownReason
   }
-  return plainReasons.Unknown
-}
-
-/** The reason for a skipped key in words, in one line. */
-export const skippedKeyText = ({ from, reason }: SkippedKey): string => {
-  switch (reason._tag) {
-    case "Unfit":
-      return `expected ${reason.expected}`
-    case "Repeated":
-      return `${reason.by} ${reason.isOverridden === true ? "counts instead" : "says it already"}`
-    case "Hook":
-      return reason.problem._tag === "LeftOut" ? hookFaultText(reason.problem.fault) : hookProblemText(reason.problem)
-    case "Untranslated":
-      return untranslatedText(from)
-    default:
-      return plainReasons[reason._tag]
-  }
+  return unknownReason
 }

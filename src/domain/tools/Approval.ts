@@ -13,9 +13,11 @@ export type ApprovalMode = typeof ApprovalMode.Type
 /** The modes from the narrowest to the widest. */
 const modesByWidth: ReadonlyArray<ApprovalMode> = ["plan", "none", "edits", "all"]
 
-/** The narrower of two modes. A mode that a program without types made up allows nothing. */
-export const narrowerMode = (one: ApprovalMode, other: ApprovalMode): ApprovalMode =>
-  modesByWidth[Math.min(modesByWidth.indexOf(one), modesByWidth.indexOf(other))] ?? "none"
+/** The narrower of two modes. A mode that a program without types made up counts as `none`. */
+export const narrowerMode = (one: ApprovalMode, other: ApprovalMode): ApprovalMode => {
+  const modes = [one, other].map((mode) => (modesByWidth.includes(mode) ? mode : "none"))
+  return modesByWidth.find((mode) => modes.includes(mode)) ?? "none"
+}
 
 /** The present mode, and the mode that follows a plan: they differ only in plan mode. */
 export interface ApprovalModes {

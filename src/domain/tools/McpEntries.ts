@@ -6,12 +6,6 @@ import * as McpSchema from "effect/ai/McpSchema"
 const decodeTool = Schema.decodeUnknownOption(McpSchema.Tool)
 const decodeBlock = Schema.decodeUnknownOption(McpSchema.ContentBlock)
 
-/** A list of tools, and the names of those that cannot be used. */
-interface UsableTools {
-  readonly result: unknown
-  readonly unreadable: ReadonlyArray<string>
-}
-
 /** A record without its fields of null, which many servers write for what is not there, and those of its records. */
 const withoutNulls = (value: unknown, levels = 2): unknown => {
   if (!Predicate.isObject(value) || levels === 0) return value
@@ -37,7 +31,7 @@ const nameOf = (tool: unknown): string =>
   Predicate.isObject(tool) && Predicate.isString(tool["name"]) ? tool["name"] : "a tool without a name"
 
 /** The result of `tools/list`, without the tools that have no usable form. */
-export const usableTools = (result: unknown): UsableTools => {
+export const usableTools = (result: unknown) => {
   if (Predicate.isObject(result) && result["tools"] === null)
     return { result: { ...result, tools: [] }, unreadable: [] }
   if (!Predicate.isObject(result) || !Array.isArray(result["tools"])) return { result, unreadable: [] }

@@ -114,15 +114,8 @@ export const fromServer = (server: string, text: string): string =>
 /** Media types that models accept directly (the Gemini API's lists of images, audio, video and documents). */
 const acceptedMedia = /^(?:image\/(?:png|jpe?g|webp|heic|heif)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/
 
-/** The answer of a server's tool, for a model. */
-interface McpAnswer {
-  /** The text; empty when there is none. */
-  readonly text: string
-  readonly media: ReadonlyArray<Part>
-}
-
 /** Converts an answer of a server to text and media. A single text stays as it is; content that a model cannot take is named. */
-export const mcpAnswer = ({ content, structuredContent }: CallToolResult): McpAnswer => {
+export const mcpAnswer = ({ content, structuredContent }: CallToolResult) => {
   const texts: Array<string> = []
   const media: Array<Part> = []
   const carry = (mimeType: string, bytes: Uint8Array, what: string) => {

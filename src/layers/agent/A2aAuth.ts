@@ -27,12 +27,9 @@ export interface Header {
 }
 
 /** Returns the header of a definition; undefined if the definition has no auth. */
-export const headerOf = Effect.fnUntraced(function* (
-  agent: string,
-  auth: AgentAuth | undefined
-): Effect.fn.Return<Header | undefined, AgentFailure> {
+export const headerOf = Effect.fnUntraced(function* (agent: string, auth: AgentAuth | undefined) {
   if (auth === undefined) return undefined
-  const header = Effect.fnUntraced(function* (name: string, value: string): Effect.fn.Return<Header, AgentFailure> {
+  const header = Effect.fnUntraced(function* (name: string, value: string) {
     // `fetch` would reject it with the value in the message.
     if (!/^[\x20-\x7e]+$/.test(value) || !/^[\w-]+$/.test(name)) {
       return yield* failed(

@@ -1,12 +1,11 @@
 import type { AgentCard } from "@a2a-js/sdk"
 import {
-  type Client,
   ClientFactory,
   DefaultAgentCardResolver,
   JsonRpcTransportFactory,
   RestTransportFactory
 } from "@a2a-js/sdk/client"
-import { Duration, Effect, Redacted, Ref, Result, Schema, type Scope } from "effect"
+import { Duration, Effect, Redacted, Ref, Result, Schema } from "effect"
 import type { RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
@@ -93,18 +92,11 @@ export const failure = (endpoint: Pick<Endpoint, "name">, exchange: Exchange, er
   failed(endpoint, withoutSecret(failureText(error, exchange), exchange.header))
 
 /** Runs a request of the SDK. */
-export const request = <A>(
-  endpoint: Pick<Endpoint, "name">,
-  exchange: Exchange,
-  run: () => Promise<A>
-): Effect.Effect<A, AgentFailure> =>
+export const request = <A>(endpoint: Pick<Endpoint, "name">, exchange: Exchange, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (error) => failure(endpoint, exchange, error) })
 
 /** A client whose requests end with the scope. */
-export const connect = Effect.fnUntraced(function* (
-  endpoint: Endpoint,
-  exchange: Exchange
-): Effect.fn.Return<Client, AgentFailure, Scope.Scope> {
+export const connect = Effect.fnUntraced(function* (endpoint: Endpoint, exchange: Exchange) {
   const signal = yield* Effect.abortSignal
   const { card, origins } =
     (yield* Ref.get(endpoint.loadedCard)) ?? (yield* loadAndKeepCard(endpoint, exchange, signal))

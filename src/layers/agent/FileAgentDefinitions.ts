@@ -126,7 +126,7 @@ export const layer = (
   builtIn: ReadonlyArray<KnownAgent>,
   places: ReadonlyArray<AgentFolder>,
   isTrusted: (folder: string) => Effect.Effect<boolean>
-): Layer.Layer<AgentDefinitions, never, FileSystem.FileSystem | Path.Path> =>
+) =>
   Layer.effect(
     AgentDefinitions,
     Effect.gen(function* () {

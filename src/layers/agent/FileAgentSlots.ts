@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* (
     }
     return false
   })
-  const alone = yield* AgentSlots.inMemory
+  const alone = AgentSlots.inMemory()
   return {
     name,
     take: (count) =>

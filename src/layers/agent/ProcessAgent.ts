@@ -4,14 +4,12 @@ import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/Chi
 import path from "node:path"
 import process from "node:process"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
-import { exitText, lastLines } from "../../domain/agent/ProcessExit.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
 import {
   AgentFailure,
   type AgentResult,
   type ExternalRunner,
   type ParentShare,
-  type Running,
   type Task
 } from "../../services/agent/AgentRunner.ts"
 import { parseEvent, taskText } from "../../services/agent/ProcessAgentProtocol.ts"
@@ -21,6 +19,26 @@ import { findProgram } from "../../services/platform/ProgramLookup.ts"
  * Runs an agent as a process of its own, which gets its definition and its task, and nothing of its parent's conversation. The process and all
  * its children die with the scope.
  */
+
+/** Returns the last lines of a process's stderr. */
+export const lastLines = (text: string): string => {
+  const last = text.trim().split("\n").slice(-5).join("\n").trim()
+  return last === "" ? "" : `; the last lines of its error output: ${last}`
+}
+
+const signals: ReadonlyMap<number, string> = new Map([
+  [130, "it was interrupted"],
+  [134, "it crashed"],
+  [137, "it was killed, possibly because memory ran out"],
+  [139, "it crashed"],
+  [143, "it was terminated"]
+])
+
+/** Describes how a program ended. */
+export const exitText = (program: string, code: number): string => {
+  const why = signals.get(code)
+  return `${program} ended with exit status ${code}${why === undefined ? "" : ` (${why})`}`
+}
 
 /** The process to run, and how. */
 export interface ProcessAgentOptions {
@@ -181,11 +199,7 @@ const follow = Effect.fnUntraced(
     )
 )
 
-const start = Effect.fnUntraced(function* (
-  launch: Launch,
-  task: Task,
-  share: ParentShare
-): Effect.fn.Return<Running, AgentFailure, Scope.Scope> {
+const start = Effect.fnUntraced(function* (launch: Launch, task: Task, share: ParentShare) {
   const { options, program } = launch
   // It ends as soon as it is not followed any more.
   const own = yield* Scope.fork(yield* Effect.scope)

@@ -8,7 +8,7 @@ import type { StoreAddress } from "../../domain/session/StoreAddress.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { GatewayOptions } from "../../services/gateway/GatewayPlan.ts"
-import { type GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
+import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import * as SnapshotWriter from "../../services/gateway/SnapshotWriter.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { ApiTokens } from "../../services/serve/ApiTokens.ts"
@@ -47,36 +47,28 @@ const compression = Compression.layer.pipe(
 
 const maxConnections = 10
 
-const withMessage = <E extends { readonly message: string }, R>(store: Layer.Layer<GatewayStore, E, R>) =>
-  store.pipe(
-    Layer.build,
-    Effect.mapError((cause) => new GatewayStoreError({ message: cause.message, cause })),
-    Layer.effectContext
-  )
-
 /** The gateway's store: the database of the sessions, or else a folder beside them. */
 const store = <E extends { readonly message: string }, R>(
   { keepDays }: LiveGatewayOptions,
   place: Effect.Effect<StoreAddress, E, R>
 ) =>
-  withMessage(
-    Layer.unwrap(
-      Effect.gen(function* () {
-        const address = yield* place
-        const path = yield* Path.Path
-        const tables = SqlGatewayStore.layer(keepDays)
-        switch (address._tag) {
-          case "Files":
-            return withMessage(FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"), keepDays))
-          case "Sqlite":
-            return withMessage(Layer.provide(tables, SqliteClient.layer(address.file)))
-          case "Postgres": {
-            const client = Layer.effect(SqlClient.SqlClient, PostgresClient.make(address.url, maxConnections))
-            return withMessage(Layer.provide(tables, Layer.provide(client, Reactivity.layer)))
-          }
-        }
-      })
-    )
+  Effect.gen(function* () {
+    const address = yield* place
+    const path = yield* Path.Path
+    const tables = SqlGatewayStore.layer(keepDays)
+    switch (address._tag) {
+      case "Files":
+        return yield* Layer.build(FileGatewayStore.layer(path.join(yield* homeFolder, "gateway"), keepDays))
+      case "Sqlite":
+        return yield* Layer.build(Layer.provide(tables, SqliteClient.layer(address.file)))
+      case "Postgres": {
+        const client = Layer.effect(SqlClient.SqlClient, PostgresClient.make(address.url, maxConnections))
+        return yield* Layer.build(Layer.provide(tables, Layer.provide(client, Reactivity.layer)))
+      }
+    }
+  }).pipe(
+    Effect.mapError((cause) => new GatewayStoreError({ message: cause.message, cause })),
+    Layer.effectContext
   )
 
 const gateway = <E extends { readonly message: string }, R>(

@@ -61,9 +61,7 @@ export interface MemoryPlaces {
 }
 
 /** Makes the shared context of memory operations. */
-export const make = Effect.fnUntraced(function* (
-  options: FileMemoryOptions
-): Effect.fn.Return<MemoryContext, never, FileSystem.FileSystem | Path.Path> {
+export const make = Effect.fnUntraced(function* (options: FileMemoryOptions) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { files, folder: held } = yield* NoFollow.make
@@ -85,7 +83,7 @@ export const realPath = ({ fs, path }: MemoryContext, place: string): Effect.Eff
   Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
 /** The locations at this moment: folders may have been created meanwhile. */
-export const currentPlaces = Effect.fnUntraced(function* (memory: MemoryContext): Effect.fn.Return<MemoryPlaces> {
+export const currentPlaces = Effect.fnUntraced(function* (memory: MemoryContext) {
   const { options, path } = memory
   const root = yield* realPath(memory, options.root)
   const added = yield* Effect.forEach(options.includeDirectories ?? [], (folder) => realPath(memory, folder))
@@ -122,7 +120,7 @@ export const inWorkspace = <A>(
   { files, fs, held, path }: MemoryContext,
   { added, root }: MemoryPlaces,
   work: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path | Workspace>
-): Effect.Effect<A> =>
+) =>
   work.pipe(
     Effect.provideService(Workspace, {
       root,
@@ -184,7 +182,7 @@ export const trustedRoot = Effect.fnUntraced(function* (
   { added, home, root }: MemoryPlaces,
   place: string,
   isTrusted: TrustCheck
-): Effect.fn.Return<string | undefined> {
+) {
   const around = [root, ...added].filter((folder) => folder !== home && isWithin(folder, place, path.sep))
   for (const folder of around.toSorted((a, b) => b.length - a.length)) {
     if (yield* isTrusted(folder)) return folder

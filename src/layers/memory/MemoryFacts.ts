@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type Scope } from "effect"
+import { Effect, FileSystem, Path } from "effect"
 import { importTokens } from "../../domain/memory/MemoryImports.ts"
 import { factLine, hasFact, maxFactChars, type MemoryScope, withFact } from "../../domain/memory/MemoryText.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
@@ -110,11 +110,7 @@ const planLine = Effect.fnUntraced(function* (
 })
 
 /** Plans the change that remembers a fact. Writes nothing. */
-export const planFact = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  fact: string,
-  scope: MemoryScope
-): Effect.fn.Return<MemoryChange, MemoryError> {
+export const planFact = Effect.fnUntraced(function* (memory: MemoryContext, fact: string, scope: MemoryScope) {
   const line = factLine(fact)
   if (line === undefined) return yield* fail("the fact is empty; give it in one sentence")
   if (line.length > maxFactChars) {
@@ -130,7 +126,7 @@ export const planFact = Effect.fnUntraced(function* (
 export const replanFact = Effect.fnUntraced(function* (
   memory: MemoryContext,
   { fact, file, scope, shown }: MemoryChange
-): Effect.fn.Return<MemoryChange, MemoryError> {
+) {
   const places = yield* currentPlaces(memory)
   if (scope === "project" && !(yield* memory.options.isTrusted(places.root))) {
     return yield* fail(`${shown} is not written: its folder is no longer trusted`)
@@ -165,10 +161,7 @@ export const writeFact = (memory: MemoryContext, change: MemoryChange): Effect.E
   )
 
 /** Locks a memory file until the scope closes. Without write access to the home folder there is no lock. */
-export const lockFile = (
-  { fs, locks, path }: MemoryContext,
-  file: string
-): Effect.Effect<void, MemoryError, Scope.Scope> =>
+export const lockFile = ({ fs, locks, path }: MemoryContext, file: string) =>
   FileLock.acquire({ file, lock: path.join(locks, `.${Sha256.hashSync(file)}.lock`) }).pipe(
     Effect.catch((error) => (error._tag === "FileLocked" ? Effect.fail(fail(error.message)) : Effect.void)),
     Effect.provideService(FileSystem.FileSystem, fs),

@@ -329,22 +329,11 @@ const folderOf = Effect.fnUntraced(function* ({ fs, path }: MemoryContext, place
   }
 })
 
-/** What a touch adds. */
-interface Touched {
-  readonly state: MemoryState
-  readonly text: string | undefined
-  readonly problems: ReadonlyArray<MemoryProblem>
-}
-
 /**
  * Loads the memory of the folders on the way to a touched path, as far as it is new. Nothing outside trusted folders, and in
  * a folder that was visited since the last load.
  */
-export const loadTouched = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  before: MemoryState,
-  place: string
-): Effect.fn.Return<Touched> {
+export const loadTouched = Effect.fnUntraced(function* (memory: MemoryContext, before: MemoryState, place: string) {
   const places = memory.places ?? (yield* currentPlaces(memory))
   const folder = yield* folderOf(memory, place)
   if (before.visited.has(folder)) return { state: before, text: undefined, problems: [] }

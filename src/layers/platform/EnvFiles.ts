@@ -10,13 +10,12 @@ import {
   parseDotEnv,
   promptVariable,
   rejectedVariables,
-  acceptedVariables,
-  type VariableProblem
+  acceptedVariables
 } from "../../domain/settings/DotEnv.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { EnvFiles, type EnvNotice } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { Trust, withParents } from "../../services/workspace/Trust.ts"
 
@@ -92,14 +91,13 @@ interface Search {
   readonly trust: Trust["Service"]
   readonly workspace: string
   readonly untrusted: Array<string>
-  readonly notices: Array<EnvNotice>
+  readonly notices: Array<string>
 }
 
 const trustOf = ({ notices, trust }: Search, folder: string) =>
   trust.of(folder).pipe(
-    Effect.catch(({ message: detail }) => {
-      const isReported = notices.some((notice) => notice._tag === "TrustUnknown" && notice.detail === detail)
-      if (!isReported) notices.push({ _tag: "TrustUnknown", detail })
+    Effect.catch(({ message }) => {
+      if (!notices.includes(message)) notices.push(message)
       return Effect.succeed("unknown" as const)
     })
   )
@@ -125,22 +123,23 @@ const permittedVariables = Effect.fnUntraced(function* (
   variables: Readonly<Record<string, string>>
 ) {
   const { notices } = search
+  const shown = quotedPath(file)
   let kept = variables
-  const leaveOut = (name: string, problem: VariableProblem) => {
+  const leaveOut = (name: string, why: string) => {
     kept = without(kept, name)
-    notices.push({ _tag: "VariableLeftOut", file, name, problem })
+    notices.push(`${shown}: ${name} is ignored: ${why}; set it in the environment to use it`)
   }
   const endpoint = kept[endpointVariable]
   if (endpoint !== undefined) {
     const problem = endpointProblem(kept, yield* Effect.filter(keyVariables.google, isSet))
     if (problem !== undefined) leaveOut(endpointVariable, problem)
     else if (!(yield* isSet(endpointVariable))) {
-      notices.push({ _tag: "EndpointUsed", file, address: addressOf(endpoint) })
+      notices.push(`the model is asked at ${addressOf(endpoint)}, as ${endpointVariable} in ${shown} says`)
     }
   }
   const prompt = kept[promptVariable]
   if (prompt !== undefined && !(yield* isInside(search, folder, prompt))) {
-    leaveOut(promptVariable, { _tag: "Outside", folder })
+    leaveOut(promptVariable, `it leads out of ${quotedPath(folder)}`)
   }
   return kept
 })
@@ -158,11 +157,11 @@ const readText = Effect.fnUntraced(
   function* (file: string, place: string) {
     const shown = quotedPath(file)
     const { size } = yield* inspect(place, shown)
-    if (ByteSize.isGreaterThan(size, maxFileBytes)) return Result.fail<EnvNotice>({ _tag: "TooLarge", file })
+    if (ByteSize.isGreaterThan(size, maxFileBytes)) return Result.fail(`${shown} has more than 64 KiB; it is ignored`)
     const { text, valid } = decode(yield* read(place, shown))
-    return valid ? Result.succeed(text) : Result.fail<EnvNotice>({ _tag: "NoText", file })
+    return valid ? Result.succeed(text) : Result.fail(`${shown} is not UTF-8 text; it is ignored`)
   },
-  Effect.catch(({ message }) => Effect.succeed(Result.fail<EnvNotice>({ _tag: "Unreadable", detail: message })))
+  Effect.catch(({ message }) => Effect.succeed(Result.fail(`${message}; it is ignored`)))
 )
 
 /** The variables of a file; undefined when it cannot be read. */
@@ -170,7 +169,7 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   const { fs, notices, untrusted } = search
   const place = yield* fs.realPath(file).pipe(
     Effect.catchIf(isMissingPath, () => Effect.undefined),
-    Effect.catch((error) => Effect.sync(() => void notices.push({ _tag: "Unreadable", detail: diskErrorText(error) })))
+    Effect.catch((error) => Effect.sync(() => void notices.push(`${diskErrorText(error)}; it is ignored`)))
   )
   if (place === undefined) return undefined
   if (folder !== undefined && !(yield* isTrusted(search, folder, place))) {
@@ -184,20 +183,22 @@ const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, ow
   }
   const parsed = parseDotEnv(text.success)
   const refused = rejectedVariables(parsed, owner)
-  if (refused.length > 0) {
-    notices.push({ _tag: "NotTaken", file, names: refused })
-  }
+  const shown = quotedPath(file)
+  if (refused.length > 0) notices.push(`${shown}: ${refused.join(", ")} cannot be set in such a file`)
   const accepted = acceptedVariables(parsed, owner)
   const variables = folder === undefined ? accepted : yield* permittedVariables(search, folder, file, accepted)
   if (Object.keys(variables).length === 0) return undefined
   const [first, ...more] = parsed.problems
-  if (first !== undefined) notices.push({ _tag: "BrokenLine", file, problem: first, more: more.length })
+  if (first !== undefined) {
+    const others = more.length === 0 ? "the line is ignored" : `this line and ${more.length} more are ignored`
+    notices.push(`${shown}, line ${first.line}: ${first.text}; ${others}`)
+  }
   return variables
 })
 
 const find = Effect.fnUntraced(function* (options: Required<EnvFilesOptions>) {
   const untrusted: Array<string> = []
-  const notices: Array<EnvNotice> = []
+  const notices: Array<string> = []
   const search: Search = {
     fs: yield* FileSystem.FileSystem,
     path: yield* Path.Path,

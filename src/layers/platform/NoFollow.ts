@@ -86,7 +86,7 @@ const areDescriptorsPaths = Effect.fnUntraced(
  * Makes the safest implementation that this file system supports. Descriptors are used where they are paths: not on macOS and Windows,
  * not without `/proc`, and not for files outside the machine's own file system.
  */
-export const make = Effect.gen(function* (): Effect.fn.Return<NoFollow, never, FileSystem.FileSystem | Path.Path> {
+export const make = Effect.gen(function* () {
   const base: Rechecked = { fs: yield* FileSystem.FileSystem, path: yield* Path.Path }
   return (yield* areDescriptorsPaths(base)) ? byDescriptors(base.path) : byChecks(base)
 })

@@ -15,7 +15,5 @@ export const orConnectionLost = <E>(cause: Cause.Cause<E>): Effect.Effect<never,
 }
 
 /** Runs work in a transaction. Fails, without a defect, if the connection is lost at its end. */
-export const inTransaction = <A, E, R>(
-  sql: SqlClient.SqlClient,
-  work: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | SqlError.SqlError, R> => Effect.catchCause(sql.withTransaction(work), orConnectionLost)
+export const inTransaction = <A, E, R>(sql: SqlClient.SqlClient, work: Effect.Effect<A, E, R>) =>
+  Effect.catchCause(sql.withTransaction(work), orConnectionLost)

@@ -1,4 +1,4 @@
-import { ConfigProvider, Effect, FileSystem, Layer, Path, Predicate, Result, Semaphore } from "effect"
+import { Effect, type FileSystem, Layer, Path, Predicate, Result } from "effect"
 import { type SettingsFile, ignoredInWorkspace, isHomeOnly } from "../../domain/settings/Settings.ts"
 import { withAllowed, withSetting, withoutAllowed, withoutSetting } from "../../domain/settings/SettingsEdits.ts"
 import {
@@ -307,42 +307,20 @@ export const layer = (
     Settings,
     Effect.gen(function* () {
       const sources: Sources = { home, trust, dotEnv: (yield* EnvFiles).variables }
-      const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
-      const provider = yield* ConfigProvider.ConfigProvider
-      const provided = <A, E>(work: Effect.Effect<A, E, Files>): Effect.Effect<A, E> =>
-        work.pipe(
-          Effect.provideService(FileSystem.FileSystem, fs),
-          Effect.provideService(Path.Path, path),
-          Effect.provideService(ConfigProvider.ConfigProvider, provider)
-        )
-      const gate = yield* Semaphore.make(1)
+      const context = yield* Effect.context<Files>()
       const edit = (place: SettingsPlace, change: (text: string) => Result.Result<string, SettingsProblem>) =>
-        gate.withPermit(provided(editFile(home, place, change)))
+        Effect.provideContext(editFile(home, place, change), context)
+      /** Edits a file, and returns its path. */
+      const edited = (place: SettingsPlace, change: (text: string) => Result.Result<string, SettingsProblem>) =>
+        Effect.as(edit(place, change), fileOf(path, home, place))
       return {
-        read: provided(readEffective(sources)).pipe(Effect.withSpan("Settings.read")),
-        states: provided(readStates(sources)).pipe(Effect.withSpan("Settings.states")),
-        allow: Effect.fn("Settings.allow")((grants: ReadonlyArray<string>) =>
-          Effect.as(
-            edit("home", (text) => withAllowed(text, grants)),
-            fileOf(path, home, "home")
-          )
-        ),
-        disallow: Effect.fn("Settings.disallow")((grants: ReadonlyArray<string>) =>
-          Effect.as(
-            edit("home", (text) => withoutAllowed(text, grants)),
-            fileOf(path, home, "home")
-          )
-        ),
-        set: Effect.fn("Settings.set")((place: SettingsPlace, key: ReadonlyArray<string>, value: unknown) =>
-          Effect.as(
-            edit(place, (text) => withSetting(text, key, value)),
-            fileOf(path, home, place)
-          )
-        ),
-        unset: Effect.fn("Settings.unset")((place: SettingsPlace, key: ReadonlyArray<string>) =>
-          edit(place, (text) => withoutSetting(text, key))
-        )
+        read: Effect.provideContext(readEffective(sources), context).pipe(Effect.withSpan("Settings.read")),
+        states: Effect.provideContext(readStates(sources), context).pipe(Effect.withSpan("Settings.states")),
+        allow: Effect.fn("Settings.allow")((grants) => edited("home", (text) => withAllowed(text, grants))),
+        disallow: Effect.fn("Settings.disallow")((grants) => edited("home", (text) => withoutAllowed(text, grants))),
+        set: Effect.fn("Settings.set")((place, key, value) => edited(place, (text) => withSetting(text, key, value))),
+        unset: Effect.fn("Settings.unset")((place, key) => edit(place, (text) => withoutSetting(text, key)))
       }
     })
   )

@@ -25,11 +25,9 @@ import {
   jsonOf,
   type ParsedSettings,
   settingsOf,
-  type SettingsProblem,
-  settingsProblemKey,
-  settingsProblemText
+  type SettingsProblem
 } from "../../domain/settings/SettingsText.ts"
-import { pathText, skippedKeyText } from "../../domain/settings/SkippedSetting.ts"
+import { pathText } from "../../domain/settings/SkippedSetting.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { closestName } from "../../domain/text/SpellingSuggestion.ts"
@@ -54,8 +52,7 @@ export const invalid = (file: string, key: string | undefined, message: string) 
   })
 
 /** A problem of a settings file. */
-export const invalidSettings = (file: string, problem: SettingsProblem) =>
-  invalid(file, settingsProblemKey(problem), settingsProblemText(problem))
+export const invalidSettings = (file: string, problem: SettingsProblem) => invalid(file, problem.key, problem.text)
 
 /** The disk refused to read or write a file. */
 export const diskError = (file: string, what: "read" | "written") => (error: PlatformError.PlatformError) =>
@@ -152,8 +149,8 @@ export const readGeminiFile = Effect.fnUntraced(function* (
   const written = yield* jsonIn(file)
   if (written === undefined) return undefined
   const { left, taken } = translateGeminiSettings(written, {})
-  const unsupported = left.find(({ reason }) => reason._tag === "Unfit")
-  if (unsupported !== undefined) return yield* invalid(file, pathText(unsupported.from), skippedKeyText(unsupported))
+  const unsupported = left.find(({ isUnfit }) => isUnfit)
+  if (unsupported !== undefined) return yield* invalid(file, pathText(unsupported.from), unsupported.why)
   const own = taken.reduce<unknown>((whole, { to, value }) => withValue(whole, to, value), {})
   return yield* filledIn(file, Predicate.isObject(own) ? { ...own } : {}, mayHave)
 })

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option, Path, type PlatformError, Schema } from "effect"
-import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
@@ -42,7 +42,7 @@ export const open = Effect.fnUntraced(function* (file: string) {
   ): Effect.Effect<Option.Option<A>, never, R> =>
     Effect.catch(Effect.asSome(work), (error) => {
       usable = false
-      const why = error._tag === "FileLocked" ? error.message : diskErrorText(error)
+      const why = FileLock.lockErrorText(error)
       return Effect.as(Effect.logWarning(`${file} cannot be used (${why}); messages are not kept`), Option.none())
     })
 

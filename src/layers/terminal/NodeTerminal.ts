@@ -1,4 +1,4 @@
-import { Effect, type FileSystem, Layer, Path } from "effect"
+import { Effect, Layer, Path } from "effect"
 import { TerminalCapabilities } from "effect/cli"
 import { stderr, stdin, stdout } from "node:process"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
@@ -21,7 +21,7 @@ export const layer = (
     output: stdout,
     error: stderr
   }
-): Layer.Layer<ChatTerminal, never, FileSystem.FileSystem | Path.Path> =>
+) =>
   Layer.effect(
     ChatTerminal,
     Effect.gen(function* () {

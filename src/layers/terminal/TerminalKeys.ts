@@ -131,7 +131,7 @@ export const choose = <A>(
   { output, question, slot }: TerminalParts,
   title: string,
   choices: ReadonlyArray<Choice<A>>
-): Effect.Effect<Option.Option<A>> =>
+) =>
   question.turns.withPermit(
     Effect.callback<Option.Option<A>>((resume) => {
       slot.pick(title, choices, (choice) => {

@@ -113,7 +113,7 @@ const flush = (state: State) =>
     return FileLock.withLock({ file, lock: FileLock.lockFileOf(path, file) }, write(state, added)).pipe(
       ThisProcess.provide,
       Effect.catch((error) => {
-        const why = error._tag === "FileLocked" ? error.message : diskErrorText(error)
+        const why = FileLock.lockErrorText(error)
         return warnOnce(state, `${file} cannot be written (${why}); what is learned of token counts is not kept`)
       })
     )

@@ -37,11 +37,6 @@ const maxFolderDepth = 8
 /** Folders whose files are never listed. */
 const skippedFolders = new Set(["node_modules", ".git"])
 
-interface FoundSkill {
-  readonly skill: Skill
-  readonly file: SkillFile
-}
-
 const unusable = (file: string, reason: UnusableFile["reason"]): UnusableFile => ({
   file,
   reason
@@ -106,7 +101,7 @@ const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, 
 /** All skills by name, and what cannot be used. */
 const find = Effect.fnUntraced(function* (shelf: SkillShelf) {
   const found = (yield* Effect.forEach(shelf.places, (place) => inside(shelf, place))).flat()
-  const skills = new Map<string, FoundSkill>()
+  const skills = new Map<string, { readonly skill: Skill; readonly file: SkillFile }>()
   for (const one of found) {
     if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
   }
@@ -160,10 +155,7 @@ const load = Effect.fn("Skills.load")(function* (shelf: SkillShelf, name: string
  * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
  * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
  */
-export const layer = (
-  places: ReadonlyArray<SkillFolder>,
-  isTrusted: (folder: string) => Effect.Effect<boolean>
-): Layer.Layer<Skills, never, FileSystem.FileSystem | Path.Path> =>
+export const layer = (places: ReadonlyArray<SkillFolder>, isTrusted: (folder: string) => Effect.Effect<boolean>) =>
   Layer.effect(
     Skills,
     Effect.gen(function* () {

@@ -101,9 +101,7 @@ const current = Effect.fnUntraced(function* (state: State) {
  * The file with the latest timestamp is the active one if it says so. Line and character count from 1. The file is
  * checked on demand and read when it changed; it may have at most 1 MiB.
  */
-export const layer = (
-  options: FileIdeContextOptions
-): Layer.Layer<IdeContext, never, FileSystem.FileSystem | Path.Path> =>
+export const layer = (options: FileIdeContextOptions) =>
   Layer.effect(
     IdeContext,
     Effect.gen(function* () {

@@ -1,15 +1,4 @@
-import {
-  ByteSize,
-  Effect,
-  FileSystem,
-  Layer,
-  Option,
-  Path,
-  type PlatformError,
-  Result,
-  Schema,
-  Semaphore
-} from "effect"
+import { ByteSize, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result, Schema } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -39,8 +28,8 @@ const nothingTrusted = "correct the file or delete it; until then no folder is t
 const unreadable = (error: PlatformError.PlatformError) =>
   new TrustError({ message: `${diskErrorText(error)}; until that is fixed no folder is trusted` })
 
-const notKept = (error: PlatformError.PlatformError) =>
-  new TrustError({ message: `${diskErrorText(error)}; the answer was not kept` })
+const notKept = (error: FileLock.FileLocked | PlatformError.PlatformError) =>
+  new TrustError({ message: `${FileLock.lockErrorText(error)}; the answer was not kept` })
 
 /** Reads the answers; none when there is no file. */
 export const readAnswers = Effect.fnUntraced(function* (file: string) {
@@ -69,7 +58,7 @@ const writeAnswers = Effect.fnUntraced(function* (file: string, answers: TrustAn
   const place = yield* Effect.orElseSucceed(fs.realPath(file), () => file)
   yield* AtomicFile.writePrivate(place, text)
   yield* StaleFiles.sweepLock(FileLock.lockFileOf(yield* Path.Path, file))
-}, Effect.mapError(notKept))
+})
 
 /** Replaces the stored answer of a folder unless someone else changes the file at the same time. */
 export const replaceAnswer = Effect.fnUntraced(function* (
@@ -86,13 +75,7 @@ export const replaceAnswer = Effect.fnUntraced(function* (
   })
   yield* FileLock.withLock({ file, lock: FileLock.lockFileOf(yield* Path.Path, file) }, change).pipe(
     ThisProcess.provide,
-    Effect.mapError((error) =>
-      error._tag === "FileLocked"
-        ? new TrustError({ message: `${error.message}; the answer was not kept` })
-        : error._tag === "PlatformError"
-          ? notKept(error)
-          : error
-    )
+    Effect.mapError((error) => (error._tag === "TrustError" ? error : notKept(error)))
   )
 })
 
@@ -148,7 +131,6 @@ export const layer = (
     Effect.gen(function* () {
       const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       const { dirname } = yield* Path.Path
-      const one = yield* Semaphore.make(1)
       const answers = FileVersion.whileSame(file, readAnswers(file))
       const home = withParents(yield* realOf(user), dirname)
       return {
@@ -159,15 +141,11 @@ export const layer = (
           const state = standing(allAnswers, withParents(place, dirname), home.includes(place))
           return state === "unknown" && (yield* isOff) ? "trusted" : state
         }, Effect.provideContext(context)),
-        set: Effect.fn("Trust.set")(
-          function* (folder, answer) {
-            const place = yield* realFolder(folder, answer === "forgotten")
-            yield* replaceAnswer(file, place, answer)
-            return place
-          },
-          one.withPermit,
-          Effect.provideContext(context)
-        ),
+        set: Effect.fn("Trust.set")(function* (folder, answer) {
+          const place = yield* realFolder(folder, answer === "forgotten")
+          yield* replaceAnswer(file, place, answer)
+          return place
+        }, Effect.provideContext(context)),
         list: Effect.map(answers, (all) =>
           [...all]
             .map(([folder, answer]) => ({ folder, answer }))

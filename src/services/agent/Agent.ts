@@ -20,7 +20,7 @@ import { type AgentRun, begin, type Emit, noMessage, type Profile, type RunOptio
 import { runTurn } from "./AgentTurn.ts"
 import { abandonCalls, answerCalls, cutRefusal, loopRefusal, outputOf, refuseCalls } from "./AnswerCalls.ts"
 import { afterUse, exceededLimit, stopEvent } from "./RunBounds.ts"
-import type { PendingCall } from "./ToolAnswer.ts"
+import type { CallAnswer, PendingCall } from "./ToolAnswer.ts"
 
 /** The agent loop: run a turn, answer its tool calls, run the next turn. */
 
@@ -29,7 +29,7 @@ import type { PendingCall } from "./ToolAnswer.ts"
  *
  * - Every call gets exactly one answer, in the order of the calls, even if it fails or is cancelled. The answers are in the log before anything else
  *   happens.
- * - Calls that only read run in parallel. A call that changes something asks first and runs alone, after all calls before it.
+ * - Calls that only read run in parallel, and so do calls that start agents. Any other call asks first and runs alone, after all calls before it.
  * - Before every turn the conversation is compressed if necessary, so that no request exceeds the window.
  * - Closing the stream ends the run.
  *
@@ -322,8 +322,13 @@ const takeUp = Effect.fnUntraced(function* (run: AgentRun, calls: ReadonlyArray<
   const { lasting, profile } = run
   const earlier = lasting === undefined ? [] : yield* lasting.earlier(calls, profile.tools)
   const answers = yield* answerCalls(run, calls, undefined, earlier)
+  return yield* mayGoOn(run, answers)
+})
+
+/** Returns whether these answers let the run go on; reports a hook that stopped it. */
+const mayGoOn = Effect.fnUntraced(function* ({ emit }: AgentRun, answers: ReadonlyArray<CallAnswer>) {
   const halting = answers.find(({ stops }) => stops !== undefined)?.stops
-  if (halting !== undefined) yield* run.emit({ _tag: "HookStopped", message: halting, refused: false })
+  if (halting !== undefined) yield* emit({ _tag: "HookStopped", message: halting, refused: false })
   return halting === undefined && answers.every(({ result }) => result?.ends !== true)
 })
 
@@ -339,12 +344,7 @@ const answer = Effect.fnUntraced(function* (
   const goesOn = loop === undefined || (yield* reportLoop(run, loop))
   const refusal = loop === undefined ? (isCut ? cutRefusal : undefined) : loopRefusal(loop)
   const answers = yield* refusal === undefined ? answerCalls(run, calls, tools) : refuseCalls(run, calls, refusal)
-  const halting = answers.find(({ stops }) => stops !== undefined)?.stops
-  if (halting !== undefined) {
-    yield* run.emit({ _tag: "HookStopped", message: halting, refused: false })
-    return false
-  }
-  if (!goesOn || answers.some(({ result }) => result?.ends === true)) return false
+  if (!(yield* mayGoOn(run, answers)) || !goesOn) return false
   for (const [index, { call }] of calls.entries()) {
     const answer = answers[index]
     if (answer !== undefined && loops !== undefined) yield* loops.result(call.name, call.args, outputOf(answer))

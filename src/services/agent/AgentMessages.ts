@@ -26,23 +26,7 @@ import {
   seconds,
   unansweredMessage
 } from "./ChildMessages.ts"
-import {
-  busyChildren,
-  type Child,
-  childrenInOrder,
-  type ChildStatus,
-  countReply,
-  emptyRegistry,
-  expendable,
-  isBusy,
-  type Registry,
-  type RegistryChange,
-  reserve,
-  type SpawnableAgent,
-  withChild,
-  withEnd,
-  withoutChild
-} from "./ChildRegistry.ts"
+import { type Child, ChildRegistry, countReply, type SpawnableAgent } from "./ChildRegistry.ts"
 import type { Mailbox } from "./Mailbox.ts"
 
 /**
@@ -115,47 +99,31 @@ export const makeChildren = Effect.fnUntraced(function* (
     scope: yield* Scope.Scope,
     bounds: yield* AgentBounds,
     quiet: yield* Latch.make(true),
-    registry: emptyRegistry
+    registry: new ChildRegistry()
   }
   return {
     agents: parent.agents,
     spawn: (name, task, context) => spawn(parent, name, task, context),
     canFork: options.canFork === true,
     send: (id, message, patience, context) => send(parent, id, message, patience, context),
-    list: Effect.map(Clock.currentTimeMillis, (now) =>
-      childrenInOrder(parent.registry).map((child) => stateOf(child, now))
-    ),
+    list: Effect.map(Clock.currentTimeMillis, (now) => parent.registry.inOrder.map((child) => stateOf(child, now))),
     history: (id) => Effect.map(find(parent, id), historyText),
-    isBusy: Effect.sync(() => isBusy(parent.registry)),
+    isBusy: Effect.sync(() => parent.registry.busy.length > 0),
     quiet: parent.quiet.await,
-    alive: Effect.sync(() => reminder(busyChildren(parent.registry))),
+    alive: Effect.sync(() => reminder(parent.registry.busy)),
     question: (agentOrId, message) => Effect.sync(() => agentOf(parent, agentOrId)?.question?.(message))
   }
 })
 
-/** An agent that starts others. Only `modify` changes its registry. */
+/** An agent that starts others. */
 interface Parent extends ChildrenOptions {
   /** The scope of all started agents. */
   readonly scope: Scope.Scope
   readonly bounds: AgentLimits
   /** Open while no agent owes a message. */
   readonly quiet: Latch.Latch
-  registry: Registry
+  readonly registry: ChildRegistry
 }
-
-const modify = <A>(parent: Parent, change: RegistryChange<A>) =>
-  Effect.sync(() => {
-    const [made, next] = change(parent.registry)
-    parent.registry = next
-    if (isBusy(next)) parent.quiet.closeUnsafe()
-    return made
-  })
-
-const update = (parent: Parent, change: (before: Registry) => Registry) =>
-  modify(parent, (before) => [undefined, change(before)])
-
-const updateChild = (parent: Parent, id: string, change: (child: Child) => Child) =>
-  update(parent, (before) => withChild(before, id, change))
 
 /**
  * Opens the latch if no agent owes a message. Runs after each end, so that a waiting caller finds the message about
@@ -163,11 +131,13 @@ const updateChild = (parent: Parent, id: string, change: (child: Child) => Child
  */
 const openIfQuiet = (parent: Parent) =>
   Effect.sync(() => {
-    if (!isBusy(parent.registry)) parent.quiet.openUnsafe()
+    if (parent.registry.busy.length === 0) parent.quiet.openUnsafe()
   })
 
-const note = (parent: Parent, id: string, voice: AgentHistory.Voice, text: string) =>
-  updateChild(parent, id, (child) => ({ ...child, history: AgentHistory.add(child.history, voice, text) }))
+const note = (child: Child, voice: AgentHistory.Voice, text: string) =>
+  Effect.sync(() => {
+    child.history = AgentHistory.add(child.history, voice, text)
+  })
 
 const find = (parent: Parent, id: string) =>
   Effect.suspend(() => {
@@ -215,15 +185,15 @@ const spawn = Effect.fn("Children.spawn")(function* (
     Effect.gen(function* () {
       const child = yield* place(parent, agent, task)
       const { id, scope } = child
-      const running = yield* restore(agent.runner.start({ ...taskOf(parent, child), context })).pipe(
+      const running = yield* restore(agent.runner.start({ ...taskOf(child), context })).pipe(
         Scope.provide(scope),
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : forget(parent, child))),
         Effect.mapError(({ message }) => failed(`${name} could not be started: ${message}`))
       )
-      yield* updateChild(parent, id, (started) => ({ ...started, status: { _tag: "Running", running } }))
+      child.status = { _tag: "Running", running }
       // Ends with the scope and then sends nothing: the recipients have ended too.
       yield* Effect.forkIn(
-        Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, id, running, exit)),
+        Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, child, running, exit)),
         scope,
         // A fiber that is interrupted before it began may never end.
         { startImmediately: true }
@@ -238,60 +208,55 @@ const place = Effect.fnUntraced(function* (parent: Parent, agent: SpawnableAgent
   const { children } = parent.bounds
   const scope = yield* Scope.fork(parent.scope)
   const started = yield* Clock.currentTimeMillis
-  const child = yield* modify(parent, reserve({ agent, scope, started, task }, children))
-  if (child !== undefined) return child
+  const child = parent.registry.reserve({ agent, scope, started, task }, children)
+  if (child !== undefined) {
+    parent.quiet.closeUnsafe()
+    return child
+  }
   yield* Scope.close(scope, Exit.void)
   return yield* failed(`${children} agents are running, which is the maximum; wait for one of them with sessions_yield`)
 })
 
 /** The task as the runner gets it: activity and questions go to the call that waits for the agent, if any. */
-const taskOf = (parent: Parent, { id, task }: Child): Task => {
-  const waiterOf = Effect.sync(() => parent.registry.children.get(id)?.waiter)
-  return {
-    prompt: task,
-    activity: Effect.fnUntraced(function* (activity) {
-      const text = activityText(activity)
-      if (text !== undefined) yield* note(parent, id, "agent", text)
-      const waiter = yield* waiterOf
-      if (waiter !== undefined) yield* waiter.activity(id, activity)
-    }),
-    waiting: (work) => Effect.flatMap(waiterOf, (waiter) => (waiter === undefined ? work : waiter.waiting(work)))
-  }
-}
+const taskOf = (child: Child): Task => ({
+  prompt: child.task,
+  activity: Effect.fnUntraced(function* (activity) {
+    const text = activityText(activity)
+    if (text !== undefined) yield* note(child, "agent", text)
+    if (child.waiter !== undefined) yield* child.waiter.activity(child.id, activity)
+  }),
+  waiting: (work) => Effect.suspend(() => (child.waiter === undefined ? work : child.waiter.waiting(work)))
+})
 
 const forget = (parent: Parent, { id, scope }: Child) =>
-  update(parent, (before) => withoutChild(before, id)).pipe(
+  Effect.sync(() => parent.registry.children.delete(id)).pipe(
     Effect.andThen(openIfQuiet(parent)),
     Effect.andThen(Scope.close(scope, Exit.void))
   )
 
 const reportEnd = Effect.fnUntraced(function* (
   parent: Parent,
-  id: string,
+  child: Child,
   running: Running,
   exit: Exit.Exit<AgentResult, AgentFailure>
 ) {
-  const { mailbox } = parent
+  const { mailbox, registry } = parent
+  const { id } = child
   if (Exit.isSuccess(exit)) {
     const { value: result } = exit
-    yield* setEnd(parent, id, { _tag: "Ended", running, result })
-    yield* note(parent, id, "agent", result.text)
-    yield* note(parent, id, "runtime", endNote(result))
+    registry.end(child, { _tag: "Ended", running, result })
+    yield* note(child, "agent", result.text)
+    yield* note(child, "runtime", endNote(result))
     if (result.text.trim() !== announceSkip) yield* mailbox.put(resultMessage(id, result))
   } else {
     const message = causeText(exit.cause)
-    yield* setEnd(parent, id, { _tag: "Failed", running, message })
-    yield* note(parent, id, "runtime", `It failed: ${message}`)
+    registry.end(child, { _tag: "Failed", running, message })
+    yield* note(child, "runtime", `It failed: ${message}`)
     yield* mailbox.put(failureMessage(id, message))
   }
   yield* openIfQuiet(parent)
-  yield* Effect.forEach(expendable(parent.registry), (child) => forget(parent, child), { discard: true })
+  yield* Effect.forEach(registry.expendable, (ended) => forget(parent, ended), { discard: true })
 })
-
-const setEnd = (parent: Parent, id: string, status: ChildStatus) =>
-  update(parent, (before) => withEnd(before, id, status))
-
-const endExchange = (parent: Parent, id: string) => updateChild(parent, id, (child) => ({ ...child, exchange: 0 }))
 
 type ReplyExit = Exit.Exit<string, AgentFailure>
 
@@ -319,35 +284,43 @@ const send = Effect.fn("Children.send")(function* (
   patience: Duration.Duration,
   context: CallContext
 ): Effect.fn.Return<string, ToolFailure> {
-  const { id, scope, status } = yield* find(parent, childId)
+  const child = yield* find(parent, childId)
+  const { id, scope, status } = child
   if (status._tag === "Starting") return yield* failed(`${id} is still starting; send the message again in a moment`)
   if (message.trim() === replySkip) {
-    yield* endExchange(parent, id)
+    child.exchange = 0
     return `The exchange with ${id} is over; nothing was sent.`
   }
   const pending: PendingReply = { state: yield* Ref.make<Reply>("waiting"), arrived: yield* Deferred.make<void>() }
-  yield* note(parent, id, "you", message)
+  yield* note(child, "you", message)
   /** Once the message is sent, the agent receives the reply either here or as a message. */
-  const begin = Effect.andThen(
-    updateChild(parent, id, (child) => ({ ...child, due: child.due + 1 })),
-    Effect.forkIn(receiveReply(parent, id, status.running, message, pending), scope, {
+  const begin = Effect.suspend(() => {
+    child.due += 1
+    parent.quiet.closeUnsafe()
+    return Effect.forkIn(receiveReply(parent, child, status.running, message, pending), scope, {
       startImmediately: true
     })
-  )
+  })
   if (!Duration.isGreaterThan(patience, Duration.zero)) {
     yield* Effect.uninterruptible(Effect.andThen(leave(pending), begin))
     return `Sent to ${id}. Its reply will arrive as a message.`
   }
   const exit = yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      yield* updateChild(parent, id, (child) => ({ ...child, waiter: context }))
+      child.waiter = context
       yield* begin
       return yield* restore(Effect.timeoutOption(Deferred.await(pending.arrived), patience)).pipe(
         Effect.andThen(leave(pending)),
         Effect.onInterrupt(() =>
-          Effect.flatMap(leave(pending), (late) => (late === undefined ? Effect.void : announceReply(parent, id, late)))
+          Effect.flatMap(leave(pending), (late) =>
+            late === undefined ? Effect.void : announceReply(parent, child, late)
+          )
         ),
-        Effect.ensuring(updateChild(parent, id, (child) => ({ ...child, waiter: undefined })))
+        Effect.ensuring(
+          Effect.sync(() => {
+            child.waiter = undefined
+          })
+        )
       )
     })
   )
@@ -355,38 +328,45 @@ const send = Effect.fn("Children.send")(function* (
     return `${id} has not replied after ${Duration.toSeconds(patience)} s and is still working; its reply will arrive as a message.`
   }
   if (Exit.isFailure(exit)) return yield* failed(`${id} did not answer: ${causeText(exit.cause)}`)
-  yield* endExchange(parent, id)
+  child.exchange = 0
   return exit.value.trim() === replySkip ? `${id} has no reply.` : exit.value
 })
 
 /** Sends a message to an agent and passes its reply to the waiting caller, or to the mailbox when the caller left. */
 const receiveReply = Effect.fnUntraced(function* (
   parent: Parent,
-  id: string,
+  child: Child,
   running: Running,
   message: string,
   { arrived, state }: PendingReply
 ) {
   const exit = yield* Effect.exit(running.send(messageToChild(message)))
   yield* Exit.isSuccess(exit)
-    ? note(parent, id, "agent", exit.value)
-    : note(parent, id, "runtime", `No answer: ${causeText(exit.cause)}`)
+    ? note(child, "agent", exit.value)
+    : note(child, "runtime", `No answer: ${causeText(exit.cause)}`)
   const isAwaited = yield* Ref.modify(state, (now): [boolean, Reply] =>
     now === "left" ? [false, now] : [true, { exit }]
   )
   yield* Effect.uninterruptible(
-    updateChild(parent, id, (child) => ({ ...child, due: child.due - 1 })).pipe(
-      Effect.andThen(isAwaited ? Deferred.succeed(arrived, undefined) : announceReply(parent, id, exit)),
-      Effect.andThen(openIfQuiet(parent))
-    )
+    Effect.suspend(() => {
+      child.due -= 1
+      return isAwaited ? Deferred.succeed(arrived, undefined) : announceReply(parent, child, exit)
+    }).pipe(Effect.andThen(openIfQuiet(parent)))
   )
 })
 
 /** Turns a reply without a waiting caller into a message, unless too many were exchanged already. */
-const announceReply = Effect.fnUntraced(function* (parent: Parent, id: string, exit: ReplyExit) {
-  const { mailbox } = parent
+const announceReply = Effect.fnUntraced(function* (
+  { mailbox }: Parent,
+  child: Child,
+  exit: ReplyExit
+): Effect.fn.Return<void> {
+  const { id } = child
   if (Exit.isFailure(exit)) return yield* mailbox.put(unansweredMessage(id, causeText(exit.cause)))
-  if (exit.value.trim() === replySkip) return yield* endExchange(parent, id)
-  const number = yield* modify(parent, countReply(id))
+  if (exit.value.trim() === replySkip) {
+    child.exchange = 0
+    return
+  }
+  const number = countReply(child)
   if (number !== undefined) yield* mailbox.put(replyMessage(id, number, exit.value))
 })

@@ -13,10 +13,13 @@ export interface SharedSlots extends AgentSlots {
 }
 
 /** Slots of this process alone. */
-export const inMemory: Effect.Effect<AgentSlots> = Effect.map(Ref.make(0), (taken) => ({
-  take: (count) =>
-    Effect.acquireRelease(
-      Ref.modify(taken, (before) => (before < count ? [true, before + 1] : [false, before])),
-      (isTaken) => (isTaken ? Ref.update(taken, (before) => before - 1) : Effect.void)
-    )
-}))
+export const inMemory = (): AgentSlots => {
+  const taken = Ref.makeUnsafe(0)
+  return {
+    take: (count) =>
+      Effect.acquireRelease(
+        Ref.modify(taken, (before) => (before < count ? [true, before + 1] : [false, before])),
+        (isTaken) => (isTaken ? Ref.update(taken, (before) => before - 1) : Effect.void)
+      )
+  }
+}

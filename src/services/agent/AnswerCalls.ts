@@ -1,31 +1,36 @@
 import { Clock, Effect, Exit, Semaphore } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
-import { errorResponse, truncateDisplay, truncateMessage } from "../../domain/tools/ToolResult.ts"
-import type { TurnError } from "../chat/Turn.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
-import { type CallAnswer, type PendingCall, abandonedAnswer, stoppedReason } from "./ToolAnswer.ts"
+import {
+  type CallAnswer,
+  type PendingCall,
+  abandonedAnswer,
+  failedAnswer,
+  responseEvent,
+  stoppedReason
+} from "./ToolAnswer.ts"
 import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.ts"
 
 /** Answers the calls of a turn, and records one answer per call whatever happens. */
 
-/** Groups the calls in execution order: consecutive read-only calls together, every other call alone. */
+/** Groups the calls in execution order: consecutive read-only calls together, consecutive agents together, every other call alone. */
 const groupsOf = (
   calls: ReadonlyArray<PendingCall>,
   tools: ReadonlyArray<Tool>
 ): ReadonlyArray<ReadonlyArray<number>> => {
-  const reading = new Set(tools.flatMap(({ aliases, kind, name }) => (kind === "read" ? [name, ...aliases] : [])))
+  const shared = [tools.filter(({ kind }) => kind === "read"), tools.filter(({ isAgent }) => isAgent)]
   const groups: Array<Array<number>> = []
-  let isOpen = false
+  let open: typeof shared = []
   for (const [index, { call }] of calls.entries()) {
-    const reads = reading.has(call.name)
-    const last = groups.at(-1)
-    if (reads && isOpen && last !== undefined) last.push(index)
+    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(call.name)))
+    const common = open.filter((list) => own.includes(list))
+    open = common.length > 0 ? common : own
+    if (common.length > 0) groups.at(-1)?.push(index)
     else groups.push([index])
-    isOpen = reads
   }
   return groups
 }
@@ -49,7 +54,7 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 
 /**
  * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Those with an answer already do not run. Calls that only read run
- * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
+ * in parallel, and so do agents; any other call runs alone, after all calls before it. However the run ends, `answers`
  * holds the finished work.
  */
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
@@ -73,22 +78,13 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
         ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
             answers[index] = partial
           })
-        : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined))
+        : abandonedAnswer(`a hook stopped the run: ${stops}`))
     const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
     if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
-    const { response, result, status } = answer
-    yield* emit({
-      _tag: "ToolCallResponse",
-      id: asking.id,
-      name: asking.call.name,
-      status,
-      display: result?.display === undefined ? null : truncateDisplay(result.display),
-      message:
-        typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt - waited()
-    })
+    const duration = (yield* Clock.currentTimeMillis) - startedAt - waited()
+    yield* emit(responseEvent(asking.id, asking.call.name, answer, duration, answer.result?.display))
   })
   for (const group of groupsOf(calls, tools)) {
     yield* Effect.forEach(group, one, { concurrency: maxParallelCalls, discard: true })
@@ -167,7 +163,7 @@ export const answerCalls = Effect.fnUntraced(function* (
       if (Exit.isFailure(exit) && lasting !== undefined && (yield* lasting.staysOpen)) {
         return yield* Effect.failCause(exit.cause)
       }
-      const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
+      const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason))
       yield* record(profile, calls, answers, summaries)
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
       return answers
@@ -188,13 +184,11 @@ export const refuseCalls = Effect.fnUntraced(function* (
   { emit, profile }: AgentRun,
   calls: ReadonlyArray<PendingCall>,
   why: string
-): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError> {
-  const answers = calls.map((): CallAnswer => ({ status: "error", response: errorResponse(why), result: undefined }))
+) {
+  const answer = failedAnswer("error", why)
+  const answers = calls.map(() => answer)
   yield* record(profile, calls, answers, new Map())
-  for (const { call, id } of calls) {
-    const { name } = call
-    yield* emit({ _tag: "ToolCallResponse", id, name, status: "error", display: null, message: why, duration: 0 })
-  }
+  for (const { call, id } of calls) yield* emit(responseEvent(id, call.name, answer, 0))
   return answers
 })
 
@@ -202,6 +196,6 @@ export const refuseCalls = Effect.fnUntraced(function* (
 export const abandonCalls = Effect.fnUntraced(function* (profile: Profile) {
   const calls = yield* callsOf(profile.chat)
   if (calls.length === 0) return
-  const answers = calls.map(() => abandonedAnswer(stoppedReason, undefined))
+  const answers = calls.map(() => abandonedAnswer(stoppedReason))
   yield* record(profile, calls, answers, new Map())
 })

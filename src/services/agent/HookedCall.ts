@@ -2,9 +2,8 @@ import { Effect, Option, Predicate, Schema } from "effect"
 import type { HookEvent, HookOutcome } from "../../domain/hooks/Hook.ts"
 import { hookContext } from "../../domain/hooks/HookContext.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { errorResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
-import type { CallAnswer } from "./ToolAnswer.ts"
+import { type CallAnswer, failedAnswer } from "./ToolAnswer.ts"
 
 /** Hooks around one call of a tool: BeforeTool and AfterTool. */
 
@@ -57,8 +56,7 @@ const adjusted = (args: unknown, { asks, specific }: HookOutcome): BeforeCall =>
 }
 
 const refusal = (message: string, display: CallAnswer["result"]): CallAnswer => ({
-  status: "error",
-  response: errorResponse(message),
+  ...failedAnswer("error", message),
   // Keeps the result that the user has already seen.
   result: display?.display === undefined ? undefined : { value: message, display: display.display }
 })

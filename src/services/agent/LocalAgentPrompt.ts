@@ -1,10 +1,5 @@
 import { Effect, FileSystem, Path, Result, Schema } from "effect"
-import {
-  fillTemplate,
-  inputsFromPrompt,
-  inputsProblemText,
-  type LocalAgent
-} from "../../domain/agent/AgentDefinition.ts"
+import { fillTemplate, inputsFromPrompt, type LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedBlock } from "../../domain/text/UntrustedText.ts"
 import { AgentFailure, type Task } from "./AgentRunner.ts"
@@ -46,7 +41,7 @@ const templated = (definition: LocalAgent, template: string, inputs: Readonly<Re
 /** The inputs of an agent: the declared inputs, decoded, and the ones every agent has. */
 const inputsFor = Effect.fnUntraced(function* (definition: LocalAgent, task: Task) {
   const inputs = task.inputs === undefined ? inputsFromPrompt(definition, task.prompt) : Result.succeed(task.inputs)
-  if (Result.isFailure(inputs)) return yield* failure(inputsProblemText(inputs.failure))
+  if (Result.isFailure(inputs)) return yield* failure(inputs.failure)
   return yield* Schema.decodeEffect(Schema.Struct(definition.inputs))(inputs.success).pipe(
     Effect.mapError((error) =>
       failure(`the agent ${definition.name} was given a wrong task: ${error.message.replace(/\s+/g, " ")}`)

@@ -1,4 +1,4 @@
-import { Clock, type Context, Deferred, Effect, Exit, type Scope, Stream } from "effect"
+import { Clock, Deferred, Effect, Exit, type Scope, Stream } from "effect"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { text, user } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
@@ -7,7 +7,7 @@ import { rangeHandle } from "../session/EntryBuilder.ts"
 import * as Agent from "./Agent.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import type { Profile } from "./AgentRun.ts"
-import type { AgentFailure, AgentResult, AgentRunner, Running, Task } from "./AgentRunner.ts"
+import type { AgentFailure, AgentResult, Running, Task } from "./AgentRunner.ts"
 import { activityOf, outcomeOf, type RunEnd } from "./LocalAgentProgress.ts"
 import { assigned, warning } from "./LocalAgentPrompt.ts"
 import { begin, type NestedAgents, type ParentAgent, type Runtime, type StartedAgent } from "./LocalAgentStart.ts"
@@ -16,20 +16,10 @@ import type { Limits } from "./RunBounds.ts"
 /** Runs agents in this process, each with its own conversation, tools and limits, until it submits a result. */
 
 /**
- * Creates a runner for one agent in this process, with its own conversation, tools, model and limits. Only the submitted result returns to the
- * caller. Closing the scope in which the agent was started ends it and everything it started.
+ * Starts an agent in this process, with its own conversation, tools, model and limits. Only the submitted result returns to the caller. Closing
+ * the scope ends it and everything it started.
  */
-export const make = (
-  context: Context.Context<Runtime>,
-  knownAgent: KnownAgent,
-  definition: LocalAgent,
-  parent: ParentAgent,
-  nested: NestedAgents
-): AgentRunner => ({
-  start: (task) => start(knownAgent, definition, parent, nested, task).pipe(Effect.provideContext(context))
-})
-
-const start = Effect.fn("LocalAgentRunner.start")(function* (
+export const start = Effect.fn("LocalAgentRunner.start")(function* (
   knownAgent: KnownAgent,
   definition: LocalAgent,
   parent: ParentAgent,
@@ -85,12 +75,7 @@ const attempt = Effect.fnUntraced(
 )
 
 /** One run of the loop. `progress` has how it ended if the agent submitted no result. */
-const runOnce = (
-  agent: StartedAgent,
-  input: string,
-  tools: Profile["tools"],
-  limits: Limits
-): Effect.Effect<void, never, Runtime> => {
+const runOnce = (agent: StartedAgent, input: string, tools: Profile["tools"], limits: Limits) => {
   const { chat, definition, guards, progress, task } = agent
   progress.begin(limits)
   const profile: Profile = {
@@ -138,7 +123,7 @@ const resultOf = (
   end: Pick<RunEnd, "reason" | "words"> | undefined,
   submitted: string | undefined,
   work?: string
-): Effect.Effect<AgentResult> =>
+) =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     ...withNote(outcomeOf(end, submitted, soFar), note),
     turns,
@@ -151,10 +136,7 @@ const resultOf = (
  * Delivers messages that arrive while the agent works on its task. A message whose delivery fails stays in the inbox.
  * Messages left at the end get a run of their own.
  */
-const readInbox = <E>(
-  agent: StartedAgent,
-  use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>
-): Effect.Effect<void, E> =>
+const readInbox = <E>(agent: StartedAgent, use: (lines: ReadonlyArray<string>) => Effect.Effect<void, E>) =>
   Effect.uninterruptibleMask((restore) =>
     Effect.suspend(() => {
       if (Deferred.isDoneUnsafe(agent.done)) return Effect.void

@@ -1,12 +1,19 @@
 import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
-import { forkedMessages } from "../../domain/agent/ForkedConversation.ts"
-import { text, user } from "../../domain/content/Content.ts"
-import { type Draft, entries, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { text, user, isCall } from "../../domain/content/Content.ts"
+import {
+  type Draft,
+  entries,
+  viewTokens,
+  type Conversation,
+  itemParts,
+  pairing,
+  placeKey,
+  view
+} from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { emptySession, type Started, applyEvent, startedWith } from "../../domain/session/Session.ts"
-import { mcpProblemText } from "../../domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { ChatSettings } from "../chat/ChatSettings.ts"
@@ -21,7 +28,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import type { Approval } from "../tools/Approval.ts"
 import { recall, type RecallSource } from "../tools/builtin/Recall.ts"
 import type { McpOffer } from "../tools/McpServers.ts"
-import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import { onlyTool, type Tool } from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import type { Profile } from "./AgentRun.ts"
 import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
@@ -30,6 +37,28 @@ import { RunProgress } from "./LocalAgentProgress.ts"
 import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
 
 /** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
+
+/**
+ * The messages of the view, as the model sees them, ready to be appended to another conversation. Calls without a response, such as
+ * the one that starts the agent, are left out; so is the environment message, because the agent has its own.
+ */
+const forkedMessages = (conversation: Conversation): ReadonlyArray<Draft> => {
+  const items = view(conversation)
+    .filter(({ entry }) => entry.author !== "environment")
+    .map((item) => ({ entry: item.entry, role: item.entry.content.role, parts: itemParts(item) }))
+  const { responseOf } = pairing(items)
+  return items.flatMap(({ entry: { at, author }, parts, role }, item) => {
+    const kept = parts.filter((part, index) => !isCall(part) || responseOf.has(placeKey({ item, part: index })))
+    if (kept.length === 0) return []
+    return [
+      {
+        content: { role, parts: kept },
+        ...(at === undefined ? {} : { at }),
+        ...(author === undefined ? {} : { author })
+      }
+    ]
+  })
+}
 
 /** The agent that starts others, and what they inherit from it. They do not inherit its conversation. */
 export interface ParentAgent {
@@ -72,8 +101,6 @@ export interface AgentTool extends Tool {
   readonly isAgent: true
 }
 
-const isAgentTool = (tool: Tool): tool is AgentTool => "isAgent" in tool
-
 /** Makes the tools with which an agent starts agents itself, from what those inherit. */
 export type NestedAgents = (parent: ParentAgent) => ReadonlyArray<AgentTool>
 
@@ -115,20 +142,6 @@ export interface StartedAgent {
   /** Messages that arrived while the agent worked on its task, and that it has not read. */
   inbox: ReadonlyArray<{ readonly text: string }>
 }
-
-/** All tools as declared, of which only `complete_task` still runs. */
-const exhausted = (tools: ReadonlyArray<Tool>): ReadonlyArray<Tool> =>
-  tools.map((tool) =>
-    tool.name === CompleteTask.completeTask
-      ? tool
-      : {
-          ...tool,
-          call: () =>
-            Effect.fail(
-              new ToolFailure({ message: `${tool.name} does not run any more: call ${CompleteTask.completeTask}` })
-            )
-        }
-  )
 
 const failure = (message: string) => new AgentFailure({ message })
 
@@ -237,14 +250,12 @@ const toolsFor = Effect.fnUntraced(function* (
   const hasServers = Object.keys(mcpServers).length > 0
   const offer = hasServers && parent.mcp !== undefined ? yield* parent.mcp(mcpServers) : { tools: [], problems: [] }
   const messages =
-    hasServers && parent.mcp === undefined
-      ? ["its MCP servers are ignored: none may be started here"]
-      : offer.problems.map(mcpProblemText)
+    hasServers && parent.mcp === undefined ? ["its MCP servers are ignored: none may be started here"] : offer.problems
   yield* Effect.forEach(messages, (message) => activity({ _tag: "Failed", message }), { discard: true })
   // Tools of a server that only this agent has need not be named.
   const taken = new Set([...ours, ...offer.tools].map(({ name }) => name))
   const shared = selectTools(definition.tools, parent.tools).filter(
-    (tool) => !taken.has(tool.name) && !isAgentTool(tool) && !perAgentTools.has(tool.name)
+    (tool) => !taken.has(tool.name) && !tool.isAgent && !perAgentTools.has(tool.name)
   )
   const tools = [...shared, ...offer.tools, ...ours]
   const agents = nested({ ...parent, tools }).filter(({ name }) => definition.tools?.includes(name) === true)
@@ -347,7 +358,11 @@ export const begin = Effect.fnUntraced(function* (
     chat,
     isSaved: parent.sessions !== undefined,
     tools,
-    lastTools: exhausted(tools),
+    lastTools: onlyTool(
+      tools,
+      CompleteTask.completeTask,
+      (name) => `${name} does not run any more: call ${CompleteTask.completeTask}`
+    ),
     completion,
     guards,
     progress,

@@ -15,6 +15,7 @@ import { loopWindow } from "../../domain/agent/RoutingWindow.ts"
 import { type Purpose, modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, plainText, text, user } from "../../domain/content/Content.ts"
 import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
+import type { loopDetectionOf } from "../../domain/settings/Settings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
@@ -58,17 +59,6 @@ interface LoopVerdict {
   readonly analysis: string
 }
 
-/** The input of a check. */
-interface LoopQuestion {
-  readonly contents: ReadonlyArray<Content>
-  /** The agent's task. */
-  readonly original: string
-  /** The conversation's model, which checks where it is not Google's. */
-  readonly family?: string | undefined
-  /** Whether a stronger model confirms a positive verdict. Default: true. */
-  readonly confirm?: boolean | undefined
-}
-
 const ask = Effect.fnUntraced(function* (
   purpose: Purpose,
   content: Content,
@@ -92,12 +82,11 @@ const ask = Effect.fnUntraced(function* (
  * Returns the verdict of the fast model or, if that is sure that the agent is stuck, the verdict of the stronger model. Undefined, which means no
  * loop, if either fails or returns nothing usable.
  */
-const check = Effect.fn("LoopDetector.check")(function* ({
-  confirm = true,
-  contents,
-  family = "",
-  original
-}: LoopQuestion): Effect.fn.Return<LoopVerdict | undefined, never, Model> {
+const check = Effect.fn("LoopDetector.check")(function* (
+  contents: ReadonlyArray<Content>,
+  original: string,
+  { confirm, family }: LoopSettings
+) {
   const messages = quotedMessages(loopWindow(contents))
   if (messages.length === 0) return undefined
   const shown = user(text(JSON.stringify({ request: firstUnits(original, maxRequestChars), messages })))
@@ -130,13 +119,8 @@ export const defaultLoopSettings: LoopSettings = {
   family: ""
 }
 
-/** The numbers that a user can set (`Settings.loopDetection`). */
-interface LoopNumbers extends Pick<LoopThresholds, "calls" | "content" | "chunk" | "history"> {
-  readonly checkAfter: number
-}
-
 /** Settings of loop detection from these numbers. Undefined: detection is off. */
-export const fromNumbers = (numbers: LoopNumbers | undefined): Partial<LoopSettings> => {
+export const fromNumbers = (numbers: ReturnType<typeof loopDetectionOf>): Partial<LoopSettings> => {
   if (numbers === undefined) return { enabled: false }
   const { checkAfter, ...thresholds } = numbers
   return { checkAfter, thresholds: { ...defaultThresholds, ...thresholds } }
@@ -159,8 +143,6 @@ export interface LoopDetector {
   readonly again: Effect.Effect<void>
   /** Starts a turn. A model checks the contents if that is due; they are computed only then. */
   readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
-  /** The number of loops detected in this run. */
-  readonly strikes: Effect.Effect<number>
 }
 
 /** A detector that never reports a loop. */
@@ -170,8 +152,7 @@ export const off: LoopDetector = {
   result: () => Effect.void,
   content: () => Effect.undefined,
   again: Effect.void,
-  turn: () => Effect.undefined,
-  strikes: Effect.succeed(0)
+  turn: () => Effect.undefined
 }
 
 /** The detector of one run. */
@@ -179,30 +160,18 @@ interface Run {
   readonly settings: LoopSettings
   readonly context: Context.Context<Model>
   readonly detector: Detector
-  strikes: number
   schedule: CheckSchedule
 }
-
-/** Counts a loop once, however often it is reported. */
-const counted = (run: Run, detect: () => Loop | undefined) =>
-  Effect.sync(() => {
-    const before = run.detector.loop
-    const loop = detect()
-    if (loop !== undefined && before === undefined) run.strikes += 1
-    return loop
-  })
 
 const askModel = Effect.fn("LoopDetector.look")(function* (
   run: Run,
   contents: ReadonlyArray<Content>,
   original: string
 ): Effect.fn.Return<Loop | undefined> {
-  const { confirm, family } = run.settings
-  const verdict = yield* Effect.provideContext(check({ contents, original, family, confirm }), run.context)
+  const verdict = yield* Effect.provideContext(check(contents, original, run.settings), run.context)
   if (verdict === undefined) return undefined
   run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
   if (verdict.confidence < confidenceOfLoop) return undefined
-  run.strikes += 1
   return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
 })
 
@@ -225,18 +194,16 @@ export const make = Effect.fn("LoopDetector.make")(function* (
   if (!settings.enabled) return off
   const context = Context.pick(Model)(yield* Effect.context<Model>())
   const detector = new Detector(settings.thresholds)
-  const run: Run = { settings, context, detector, strikes: 0, schedule: newSchedule }
+  const run: Run = { settings, context, detector, schedule: newSchedule }
   return {
     reset: Effect.sync(() => {
       detector.reset()
-      run.strikes = 0
       run.schedule = newSchedule
     }),
-    call: (name, args) => counted(run, () => detector.call(name, args)),
+    call: (name, args) => Effect.sync(() => detector.call(name, args)),
     result: (name, args, output) => Effect.sync(() => detector.result(name, args, output)),
-    content: (text) => counted(run, () => detector.content(text)),
+    content: (text) => Effect.sync(() => detector.content(text)),
     again: Effect.sync(() => detector.answer()),
-    turn: (contents, original) => startTurn(run, contents, original),
-    strikes: Effect.sync(() => run.strikes)
+    turn: (contents, original) => startTurn(run, contents, original)
   }
 })

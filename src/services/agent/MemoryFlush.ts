@@ -1,5 +1,4 @@
 import { Clock, Effect, Stream } from "effect"
-import { isFlushDue, isSilentAnswer, maxFlushFailures, silentAnswer } from "../../domain/agent/FlushTrigger.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isText, type Part } from "../../domain/content/Content.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
@@ -8,7 +7,7 @@ import { estimateText } from "../../domain/tokens/Tokens.ts"
 import { Chat, type ChatServices } from "../chat/Chat.ts"
 import type { ChatSettings } from "../chat/ChatSettings.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
-import { type Tool, ToolFailure } from "../tools/Tool.ts"
+import { onlyTool, type Tool } from "../tools/Tool.ts"
 import * as Agent from "./Agent.ts"
 import type { Profile, TurnAhead } from "./AgentRun.ts"
 import { dateOf } from "./LocalAgentPrompt.ts"
@@ -17,6 +16,38 @@ import { dateOf } from "./LocalAgentPrompt.ts"
  * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the
  * memory tool runs. The conversation does not change, and a failure does not stop the turn that follows.
  */
+
+/** The maximum number of tokens by which a flush precedes a compression. */
+const maxFlushLead = 4_000
+
+/** Bytes added to the log since the last flush that trigger a flush, regardless of the window. */
+export const forcedLogBytes = 2 * 1024 * 1024
+
+/** Failed attempts after which no other is made until the next compression. */
+const maxFlushFailures = 3
+
+/** Returns the tokens at which a flush is due, when compression starts at `trigger` tokens. */
+export const flushTokens = (trigger: number): number => trigger - Math.min(maxFlushLead, trigger / 2)
+
+/** The input of the decision. */
+interface FlushFacts {
+  /** Tokens of the next request, with its message. */
+  readonly tokens: number
+  /** The tokens at which the conversation is compressed. */
+  readonly trigger: number
+  /** Bytes of the log since the last flush. */
+  readonly logBytes: number
+}
+
+/** Whether a flush is due. */
+export const isFlushDue = ({ logBytes, tokens, trigger }: FlushFacts): boolean =>
+  tokens >= flushTokens(trigger) || logBytes >= forcedLogBytes
+
+/** The answer of a model that has nothing to report, as in OpenClaw. */
+const silentAnswer = "NO_REPLY"
+
+/** Whether an answer reports nothing, so that it is not shown. */
+export const isSilentAnswer = (answer: string): boolean => answer.replaceAll(silentAnswer, "").trim() === ""
 
 /** The input of a memory flush. */
 interface MemoryFlushOptions {
@@ -39,21 +70,6 @@ const maxNoticeChars = 300
 
 const request = (at: number, memoryTool: string): string =>
   `${runtimeMark} This conversation is about to be compressed. Today is ${dateOf(at)} (UTC). If it contains facts that later conversations need and that memory does not contain yet (decisions, preferences of the user, names, conventions of this project), save each one with ${memoryTool}, with its scope. Only add facts: do not change existing memory or files. No other tool is available now. Do not continue the task, and do not talk to the user. When everything is saved, or if there is nothing to save, answer only ${silentAnswer}.`
-
-const onlyMemory = (tools: ReadonlyArray<Tool>, memoryTool: string): ReadonlyArray<Tool> =>
-  tools.map((tool) =>
-    tool.name === memoryTool
-      ? tool
-      : {
-          ...tool,
-          call: () =>
-            Effect.fail(
-              new ToolFailure({
-                message: `${tool.name} is not available now: save facts with ${memoryTool}, or answer ${silentAnswer}`
-              })
-            )
-        }
-  )
 
 /** The state between two compressions, in which one flush succeeds or a limited number of attempts fail. */
 interface Cycle {
@@ -78,7 +94,11 @@ export const make = Effect.fnUntraced(function* (
   const context = yield* Effect.context<ChatServices>()
   const state: FlushState = {
     options,
-    tools: onlyMemory(options.tools, options.memoryTool),
+    tools: onlyTool(
+      options.tools,
+      options.memoryTool,
+      (name) => `${name} is not available now: save facts with ${options.memoryTool}, or answer ${silentAnswer}`
+    ),
     cycle: { snapshot: undefined, isFlushed: false, failures: 0 },
     flushedBytes: yield* options.logBytes
   }

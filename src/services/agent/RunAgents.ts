@@ -1,11 +1,32 @@
 import { Effect, Ref, Schema } from "effect"
-import { chainedTask, numberedResults, previousPlaceholder } from "../../domain/agent/AgentBatch.ts"
+import { firstUnits } from "../../domain/text/Bytes.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import * as Tool from "../tools/Tool.ts"
 import { AgentContextMode, type AgentResult, type AgentRunner } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 
 /** The tool `run_agents`, which gives several tasks to agents in one call, in parallel or as a chain, as in Pi. */
+
+/** Stands in a task of a chain for the answer to the task before. */
+const previousPlaceholder = "{previous}"
+
+/** A task of a chain, with the answer to the task before in place of the placeholder. */
+export const chainedTask = (task: string, previous: string): string =>
+  task.replaceAll(previousPlaceholder, () => previous)
+
+/** Characters of all results together: below the length at which a tool result is shortened. */
+const maxResultChars = 36_000
+
+/** The results, numbered in the order of the tasks. Each gets an equal share of the room. */
+export const numberedResults = (results: ReadonlyArray<string>): string => {
+  const room = Math.floor(maxResultChars / Math.max(1, results.length))
+  return results.map((result, index) => `${index + 1}. ${bounded(result, room)}`).join("\n\n")
+}
+
+const bounded = (text: string, room: number): string => {
+  const shown = firstUnits(text, room)
+  return shown.length === text.length ? text : `${shown}\n(${text.length - shown.length} more characters)`
+}
 
 /** The maximum number of tasks in one call, and how many of them run at the same time. */
 export interface BatchLimits {

@@ -60,11 +60,9 @@ export interface Subagents {
 
 const isolationNote = `It works in its own conversation and does not see this one: the task must contain everything that it needs. Only its result is returned.`
 
-const isRemote = ({ definition }: KnownAgent) => definition.kind === "remote"
-
 /**
- * The kind of an agent's tool. An agent that only reads runs beside others. An agent that may change things, itself or through an agent it starts,
- * runs alone; the tools that change something ask for approval themselves.
+ * The kind of an agent's tool. An agent that only reads runs beside calls that read. One that may change things, itself or through an agent it starts,
+ * runs beside other agents only; the tools that change something ask for approval themselves.
  */
 const kindOf = (
   { definition, own }: KnownAgent,
@@ -119,14 +117,15 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
     timeout: "Infinity",
     title: (inputs) => promptOf(inputs),
     // The user sees each message that leaves this machine.
-    question: isRemote(knownAgent)
-      ? (inputs) =>
-          Effect.succeed({
-            detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
-            grants: [],
-            covers: `tasks for the agent ${name}`
-          })
-      : undefined,
+    question:
+      definition.kind === "remote"
+        ? (inputs) =>
+            Effect.succeed({
+              detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
+              grants: [],
+              covers: `tasks for the agent ${name}`
+            })
+        : undefined,
     run: (inputs, { activity, progress, waiting }) =>
       Effect.gen(function* () {
         const task: Task = {
@@ -167,8 +166,8 @@ export const make = Effect.fn("Subagents.make")(function* (
     // The scope of this function is left out: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
-    slots: options.slots ?? (yield* AgentSlots.inMemory),
-    atWork: yield* Ref.make<ReadonlySet<Child>>(new Set())
+    slots: options.slots ?? AgentSlots.inMemory(),
+    slotsOf: new WeakMap()
   }
   const depth = (options.depth ?? 0) + 1
   const parent: ParentAgent = {
@@ -197,13 +196,8 @@ interface Host {
   readonly context: Context.Context<Runtime>
   readonly bounds: AgentLimits
   readonly slots: AgentSlots.AgentSlots
-  /** The running agents of this process. */
-  readonly atWork: Ref.Ref<ReadonlySet<Child>>
-}
-
-/** A running agent. */
-interface Child {
-  readonly parent: ParentAgent
+  /** Counts the running agents that one agent started. */
+  readonly slotsOf: WeakMap<ParentAgent, AgentSlots.AgentSlots>
 }
 
 /** Returns the agents whose tool names are unique, and a warning about each other agent. */
@@ -297,12 +291,13 @@ const inside = (
   definition: LocalAgent,
   parent: ParentAgent,
   depth: number
-): AgentRunner => {
-  const { start } = LocalAgentRunner.make(host.context, agent, definition, parent, (child) =>
-    toolsOf(host, child, depth + 1)
-  )
-  return { start: (task) => Effect.provideService(start(task), AgentDepth, depth) }
-}
+): AgentRunner => ({
+  start: (task) =>
+    LocalAgentRunner.start(agent, definition, parent, (child) => toolsOf(host, child, depth + 1), task).pipe(
+      Effect.provideContext(host.context),
+      Effect.provideService(AgentDepth, depth)
+    )
+})
 
 const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
   const { definition } = agent
@@ -341,26 +336,17 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   return running
 })
 
-const advice = "wait until one ends, or do this yourself"
-
 /** Counts an agent among those that run, until the scope closes. Fails when no more may run. */
-const count = Effect.fnUntraced(function* ({ atWork, bounds, slots }: Host, parent: ParentAgent) {
-  const { children, running } = bounds
-  if (!(yield* slots.take(running))) {
+const count = Effect.fnUntraced(function* ({ bounds, slots, slotsOf }: Host, parent: ParentAgent) {
+  const own = slotsOf.get(parent) ?? AgentSlots.inMemory()
+  slotsOf.set(parent, own)
+  for (const [places, most, which] of [
+    [slots, bounds.running, "agents"],
+    [own, bounds.children, "agents that you started"]
+  ] as const) {
+    if (yield* places.take(most)) continue
     return yield* new AgentFailure({
-      message: `${running} agents are already running, which is the maximum; ${advice}`
-    })
-  }
-  const mine: Child = { parent }
-  const isCounted = yield* Effect.acquireRelease(
-    Ref.modify(atWork, (all): [boolean, ReadonlySet<Child>] =>
-      [...all].filter((one) => one.parent === parent).length < children ? [true, new Set([...all, mine])] : [false, all]
-    ),
-    () => Ref.update(atWork, (all) => new Set([...all].filter((one) => one !== mine)))
-  )
-  if (!isCounted) {
-    return yield* new AgentFailure({
-      message: `${children} agents that you started are already running, which is the maximum; ${advice}`
+      message: `${most} ${which} are already running, which is the maximum; wait until one ends, or do this yourself`
     })
   }
 })

@@ -1,6 +1,6 @@
-import type { CallStatus } from "../../domain/chat/ChatEvent.ts"
+import type { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { FunctionCall } from "../../domain/content/Content.ts"
-import { errorResponse, type ToolResult } from "../../domain/tools/ToolResult.ts"
+import { errorResponse, type ToolResult, truncateDisplay, truncateMessage } from "../../domain/tools/ToolResult.ts"
 
 /** The calls that a model requested, and the answers to those that failed or were abandoned. */
 
@@ -31,11 +31,25 @@ export const failedAnswer = (status: CallStatus, message: string): CallAnswer =>
 })
 
 /** The answer to an abandoned call, with its output up to then. */
-export const abandonedAnswer = (why: string, partial: string | undefined): CallAnswer =>
-  failedAnswer(
-    "cancelled",
-    `[Operation Cancelled] ${why}${partial === undefined || partial === "" ? "" : `. Output until then:\n${partial}`}`
-  )
+export const abandonedAnswer = (why: string, partial = ""): CallAnswer =>
+  failedAnswer("cancelled", `[Operation Cancelled] ${why}${partial === "" ? "" : `. Output until then:\n${partial}`}`)
 
 /** The reason in the answer to a call whose run was closed. */
 export const stoppedReason = "the program was stopped before the call finished"
+
+/** The event about the answer to a call. */
+export const responseEvent = (
+  id: string,
+  name: string,
+  { response: { error }, status }: CallAnswer,
+  duration: number,
+  display: ToolResult["display"] = undefined
+): ChatEvent => ({
+  _tag: "ToolCallResponse",
+  id,
+  name,
+  status,
+  display: display === undefined ? null : truncateDisplay(display),
+  message: typeof error === "string" && status !== "success" ? truncateMessage(error) : null,
+  duration
+})

@@ -2,12 +2,19 @@ import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { denial, editedNote } from "../../domain/tools/Approval.ts"
-import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
+import { wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
 import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
-import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
+import {
+  type CallAnswer,
+  type PendingCall,
+  stoppedReason,
+  failedAnswer,
+  abandonedAnswer,
+  responseEvent
+} from "./ToolAnswer.ts"
 
 /** Runs one tool call: its hooks, the question to the user, the tool, and the answer. */
 
@@ -28,11 +35,11 @@ export interface ToolRunOptions {
   readonly hooked: Hooked
   /** Runs background work until the agent's run ends. */
   readonly aside: (work: Effect.Effect<unknown>) => Effect.Effect<void>
-  /** A tool that only reads takes one permit while it runs; any other tool takes all of them and runs alone. */
+  /** A tool that only reads and an agent take one permit while they run; any other tool takes all of them and runs alone. */
   readonly gate: Semaphore.Semaphore
 }
 
-/** The maximum number of read-only calls that run at the same time. */
+/** The maximum number of calls that run at the same time. */
 export const maxParallelCalls = 8
 
 /** The maximum number of tools that hooks may run one after the other for one call. */
@@ -53,11 +60,7 @@ const unknownTool = (name: string, tools: ReadonlyArray<Tool>): CallAnswer =>
   )
 
 /** Turns every outcome into an answer. */
-const settled = <A, R>(
-  tool: Tool,
-  work: Effect.Effect<A, ToolFailure, R>,
-  as: (answer: CallAnswer) => A
-): Effect.Effect<A, never, R> =>
+const settled = <A, R>(tool: Tool, work: Effect.Effect<A, ToolFailure, R>, as: (answer: CallAnswer) => A) =>
   work.pipe(
     Effect.catchTag("ToolFailure", ({ message }) => Effect.succeed(as(failedAnswer("error", message)))),
     // An interruption from outside does not reach this handler; only the tool's own failure does.
@@ -261,7 +264,7 @@ const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: u
   const tools = id === run.pending.id ? run.tools : run.followUps
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return { answer: unknownTool(name, tools) }
-  return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(
+  return yield* gate.withPermits(tool.kind === "read" || tool.isAgent ? 1 : maxParallelCalls)(
     settled(tool, useTool(run, { tool, id }, args), (answer): Performed => ({ answer }))
   )
 })
@@ -279,18 +282,9 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
     const id = `${pending.id}.${count}`
     const [startedAt, waitedBefore] = [yield* Clock.currentTimeMillis, run.waited()]
     done = yield* perform(run, name, args, id)
-    const { response, status } = done.answer
-    yield* emit({
-      _tag: "ToolCallResponse",
-      id,
-      name,
-      status,
-      // The call that this one replaces shows the rest.
-      display: null,
-      message:
-        typeof response["error"] === "string" && status !== "success" ? truncateMessage(response["error"]) : null,
-      duration: (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
-    })
+    const duration = (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
+    // The call that this one replaces shows the rest.
+    yield* emit(responseEvent(id, name, done.answer, duration))
   }
   return done.answer
 })

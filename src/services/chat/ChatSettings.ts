@@ -98,10 +98,9 @@ export const defaultTurnRetries: TurnRetries = {
   answer: { attempts: 4, initialDelayMillis: 1_000, maxDelayMillis: 8_000 }
 }
 
-const isNumber = (value: unknown) => typeof value === "number" && !Number.isNaN(value)
 const isAtLeast = (least: number) => (value: unknown) => Predicate.isNumber(value) && value >= least
 
-const number = optionCheck(isNumber, "a number")
+const number = optionCheck(isAtLeast(-Infinity), "a number")
 const size = optionCheck(isAtLeast(0), "a number, 0 or more")
 const text = optionCheck(Predicate.isString, "a text")
 const effect = optionCheck(Effect.isEffect, "an effect")
@@ -124,17 +123,15 @@ const parts = (checks: Readonly<Record<string, OptionCheck>>) =>
 const window: OptionCheck = (name, value) => tokensProblem(name, value, 1)
 const masking = parts({ protect: size, least: size })
 
-const isRetryPolicy = (policy: unknown) =>
-  Predicate.isObject(policy) &&
-  isAtLeast(1)(policy["attempts"]) &&
-  [policy["initialDelayMillis"], policy["maxDelayMillis"]].every(isAtLeast(0))
-
-const isTurnRetries = (retries: unknown) =>
-  Predicate.isObject(retries) &&
-  isRetryPolicy(retries["answer"]) &&
-  isRetryPolicy(retries["call"]) &&
-  Predicate.hasProperty(retries["call"], "maxServerDelayMillis") &&
-  isAtLeast(0)(retries["call"].maxServerDelayMillis)
+const Delay = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
+const Retries = {
+  attempts: Schema.Number.check(Schema.isGreaterThanOrEqualTo(1)),
+  initialDelayMillis: Delay,
+  maxDelayMillis: Delay
+}
+const isTurnRetries = Schema.is(
+  Schema.Struct({ call: Schema.Struct({ ...Retries, maxServerDelayMillis: Delay }), answer: Schema.Struct(Retries) })
+)
 
 /** What each setting may be. A program without types may pass anything. */
 const checks: { readonly [K in keyof ChatSettings]-?: OptionCheck } = {

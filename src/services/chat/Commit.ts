@@ -18,7 +18,7 @@ export const ifFree = <A, E, R>(
   permit: Semaphore.Semaphore,
   activity: Effect.Effect<string>,
   work: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | ChatBusy, R> =>
+) =>
   permit
     .withPermitsIfAvailable(1)(work)
     .pipe(
@@ -31,11 +31,7 @@ export const ifFree = <A, E, R>(
     )
 
 /** Runs a change exclusively. Fails with `ChatBusy` at once if another change is running. */
-export const exclusively = <A, E, R>(
-  chat: ChatState,
-  activity: string,
-  change: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | ChatBusy, R> =>
+export const exclusively = <A, E, R>(chat: ChatState, activity: string, change: Effect.Effect<A, E, R>) =>
   ifFree(chat.changing, Ref.get(chat.activity), Effect.andThen(Ref.set(chat.activity, activity), change))
 
 /** Appends an event to the log and applies it to the state. Uninterruptible: a cancellation takes effect afterwards. */

@@ -66,12 +66,7 @@ export interface BeforeRequest {
 }
 
 /** The input of the compression workflow. */
-export const compressRequest = (
-  chat: ChatState,
-  session: Session,
-  policy: Policy,
-  forced: boolean
-): Effect.Effect<CompressRequest> =>
+export const compressRequest = (chat: ChatState, session: Session, policy: Policy, forced: boolean) =>
   Effect.map(Ref.get(chat.settings), (settings) => ({
     conversation: session.conversation,
     memory: session.memory,

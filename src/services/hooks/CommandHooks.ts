@@ -8,7 +8,6 @@ import {
   enabledHooks,
   hookName,
   type HooksConfigSettings,
-  type HookProblem,
   hooksOf,
   type HooksSettings,
   defaultHookTimeoutMillis,
@@ -181,13 +180,6 @@ interface HookLevel {
   readonly hooksConfig?: HooksConfigSettings | undefined
 }
 
-/** The hooks of all levels, and what was wrong with their settings. */
-interface SettingsHooks {
-  readonly hooks: ReadonlyArray<Hook>
-  readonly definitions: ReadonlyArray<CommandHook>
-  readonly problems: ReadonlyArray<HookProblem>
-}
-
 /**
  * The enabled command hooks of the folder's settings, then those of the user's. The user's `hooksConfig` applies to all
  * of them, the folder's to its own only. Pass the folder's settings only when the folder is trusted.
@@ -195,7 +187,7 @@ interface SettingsHooks {
 export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
   { home, workspace }: { readonly home: HookLevel; readonly workspace: HookLevel },
   options: CommandHooksOptions
-): Effect.fn.Return<SettingsHooks, never, Needs> {
+) {
   const { hooksConfig: ours = {} } = home
   const { hooksConfig: theirs = {} } = workspace
   const there = hooksOf(workspace.hooks ?? {}, "workspace")

@@ -146,11 +146,7 @@ const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect
 export const textOf = (files: MemoryFiles, file: FileVersion): Effect.Effect<string, MemoryFault> =>
   once(files.texts, file.real, read(files, file))
 
-const readImported = Effect.fnUntraced(function* (
-  files: MemoryFiles,
-  place: string,
-  { isTrusted, within }: Origin
-): Effect.fn.Return<Imported, MemoryFault> {
+const readImported = Effect.fnUntraced(function* (files: MemoryFiles, place: string, { isTrusted, within }: Origin) {
   const looked = yield* look(files, place, within)
   if (looked._tag === "Refused") return yield* Effect.fail(looked.fault)
   if (looked._tag === "Nothing")

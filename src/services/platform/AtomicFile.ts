@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Option, Path, PlatformError, type Scope } from "effect"
+import { Effect, FileSystem, Option, Path, PlatformError } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { newTemporaryName } from "./ProcessIdentity.ts"
@@ -15,10 +15,7 @@ const maxNameAttempts = 4
 
 /** Creates an empty temporary file beside `file`. Without a mode it gets the system's default. */
 export const claim = Effect.fn("AtomicFile.claim")(
-  function* (
-    file: string,
-    mode: number | undefined
-  ): Effect.fn.Return<string, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+  function* (file: string, mode: number | undefined) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const temporary = path.join(path.dirname(file), yield* newTemporaryName)
@@ -33,7 +30,7 @@ export const fill = Effect.fn("AtomicFile.fill")(function* (
   temporary: string,
   bytes: Uint8Array,
   mode: number | undefined
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Scope.Scope> {
+) {
   const fs = yield* FileSystem.FileSystem
   const handle = yield* fs.open(temporary, { flag: "r+" })
   yield* handle.writeAll(bytes)
@@ -95,7 +92,7 @@ export const write = Effect.fn("AtomicFile.write")(function* (
   file: string,
   bytes: Uint8Array,
   mode: number | undefined
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+) {
   const fs = yield* FileSystem.FileSystem
   yield* Effect.acquireUseRelease(
     claim(file, mode === undefined ? undefined : 0o600),
@@ -148,7 +145,7 @@ export const rewrite = Effect.fn("AtomicFile.rewrite")(function* (
   file: string,
   bytes: Uint8Array,
   mode: number | undefined
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+) {
   const fs = yield* FileSystem.FileSystem
   const target = yield* leadsTo(file)
   const info = yield* Effect.catchIf(fs.stat(target), isNotFound, () => Effect.undefined)
@@ -166,19 +163,13 @@ const makeFolderOf = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Rewrites a file of the user's like `rewrite`. If it is new, only its owner can read it (0600), and the folders that it needs (0700). */
-export const rewritePrivate = Effect.fn("AtomicFile.rewritePrivate")(function* (
-  file: string,
-  text: string
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+export const rewritePrivate = Effect.fn("AtomicFile.rewritePrivate")(function* (file: string, text: string) {
   yield* makeFolderOf(file)
   yield* rewrite(file, encode(text), 0o600)
 }, Effect.uninterruptible)
 
 /** Writes a file that only its owner can read (0600), and creates its folders (0700). */
-export const writePrivate = Effect.fn("AtomicFile.writePrivate")(function* (
-  file: string,
-  text: string
-): Effect.fn.Return<void, PlatformError.PlatformError, FileSystem.FileSystem | Path.Path> {
+export const writePrivate = Effect.fn("AtomicFile.writePrivate")(function* (file: string, text: string) {
   yield* makeFolderOf(file)
   yield* write(file, encode(text), 0o600)
 }, Effect.uninterruptible)

@@ -38,7 +38,7 @@ export const captureOutput = Effect.fnUntraced(function* (
   handle: ChildProcessSpawner.ChildProcessHandle,
   output: ChildOutput,
   scope: Scope.Scope
-): Effect.fn.Return<void> {
+) {
   runningGroups.add(handle.pid)
   yield* Effect.forkDetach(
     Effect.onExit(handle.exitCode, () => Effect.sync(() => runningGroups.delete(handle.pid))).pipe(Effect.ignore)

@@ -13,7 +13,7 @@ import {
 } from "effect"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { encode } from "../../domain/text/Bytes.ts"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "./AtomicFile.ts"
@@ -75,6 +75,10 @@ export class FileLocked extends Schema.TaggedError<FileLocked>()("FileLocked", {
     return `${quotedPath(this.file)} is being changed by ${who}; end it or wait for it, then try again`
   }
 }
+
+/** Why a file could not be changed under its lock, as part of a sentence. */
+export const lockErrorText = (error: FileLocked | PlatformError.PlatformError): string =>
+  error._tag === "FileLocked" ? error.message : diskErrorText(error)
 
 type Files = FileSystem.FileSystem | Path.Path
 
@@ -242,14 +246,10 @@ const attemptLock = (
   )
 
 /** Tries to take a lock until the scope closes. Returns its holder, or undefined when the lock was taken. Its folder must exist. */
-export const tryAcquire = (
-  lock: string
-): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attemptLock(lock, lock)
+export const tryAcquire = (lock: string) => attemptLock(lock, lock)
 
 /** Like `tryAcquire`, for a lock that is held for longer than a write takes: it is renewed while the scope is open. */
-export const tryAcquireRenewed = (
-  lock: string
-): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files | Scope.Scope> => attemptLock(lock, lock, true)
+export const tryAcquireRenewed = (lock: string) => attemptLock(lock, lock, true)
 
 /** The process that has a lock; undefined when none has it or that process has ended. */
 export const holderOf = (lock: string): Effect.Effect<Holder | undefined, PlatformError.PlatformError, Files> =>
@@ -341,8 +341,5 @@ export const acquire = Effect.fnUntraced(function* ({
 })
 
 /** Runs `work`, which changes a file, with the lock of that file (see `acquire`). `work` is not interrupted. */
-export const withLock = <A, E, R>(
-  place: LockedFile,
-  work: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | FileLocked | PlatformError.PlatformError, Exclude<R, Scope.Scope> | Files> =>
+export const withLock = <A, E, R>(place: LockedFile, work: Effect.Effect<A, E, R>) =>
   Effect.scoped(Effect.andThen(acquire(place), Effect.uninterruptible(work)))

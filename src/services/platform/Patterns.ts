@@ -1,6 +1,6 @@
 import { Clock, Effect, Schema, Semaphore } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
-import { type Instruction, type Pattern } from "../../domain/text/Pattern.ts"
+import { type Instruction } from "../../domain/text/Pattern.ts"
 import { checkedPattern } from "../../domain/text/PatternSyntax.ts"
 import { slice, type SlicedWork, sliceMillis } from "../../domain/text/SlicedWork.ts"
 
@@ -49,10 +49,7 @@ interface PatternOptions {
 }
 
 /** Compiles a pattern in the syntax of RE2; `\u0041` and `\u{41}` are read, too. */
-export const compile = Effect.fnUntraced(function* (
-  pattern: string,
-  { ignoresCase }: PatternOptions
-): Effect.fn.Return<Pattern, BadPattern> {
+export const compile = Effect.fnUntraced(function* (pattern: string, { ignoresCase }: PatternOptions) {
   const source = yield* Effect.mapError(
     Effect.fromResult(checkedPattern(pattern)),
     (message) => new BadPattern({ message })
@@ -74,7 +71,7 @@ const maxSlices = 60_000 / sliceMillis
 const searching = Semaphore.makeUnsafe(1)
 
 /** Runs the work of a pattern in slices. Interruption ends it after the slice. */
-export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A, BadPattern> {
+export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>) {
   const turn = Clock.clockWith((clock) => Effect.as(Effect.yieldNow, slice(work, clock)))
   for (let slices = 0; slices < maxSlices; slices += 1) {
     const step = yield* searching.withPermit(turn)

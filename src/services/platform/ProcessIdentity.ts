@@ -23,9 +23,7 @@ export const Processes = Context.Reference<{
 })
 
 /** Whether a process runs; `unknown` when this machine cannot tell. */
-export const processStatus = Effect.fnUntraced(function* (
-  owner: ProcessOwner
-): Effect.fn.Return<"running" | "gone" | "unknown"> {
+export const processStatus = Effect.fnUntraced(function* (owner: ProcessOwner) {
   const processes = yield* Processes
   const self = yield* processes.self
   if (self === undefined) return "unknown"

@@ -35,10 +35,7 @@ const readError = (shown: string) => (error: PlatformError.PlatformError) =>
       })
 
 /** Checks that a path is a regular file, without opening it: opening a pipe would wait for a writer. */
-export const inspect = Effect.fn("RegularFile.inspect")(function* (
-  place: string,
-  shown: string
-): Effect.fn.Return<FileSystem.File.Info, FileReadError, FileSystem.FileSystem> {
+export const inspect = Effect.fn("RegularFile.inspect")(function* (place: string, shown: string) {
   const fs = yield* FileSystem.FileSystem
   const info = yield* fs.stat(place).pipe(Effect.mapError(readError(shown)))
   if (info.type === "Directory") {
@@ -112,11 +109,7 @@ const maxAttempts = 3
  * Reads a regular file: all bytes of one version of it. `place` is the absolute path with links followed, `shown` the name in
  * error messages. Refuses a file of more than `maxBytes`.
  */
-export const read = Effect.fn("RegularFile.read")(function* (
-  place: string,
-  shown: string,
-  limit = maxFileBytes
-): Effect.fn.Return<Uint8Array, FileReadError, FileSystem.FileSystem> {
+export const read = Effect.fn("RegularFile.read")(function* (place: string, shown: string, limit = maxFileBytes) {
   for (let i = 0; i < maxAttempts; i += 1) {
     const bytes = yield* attempt(place, shown, Math.min(limit, maxStringBytes))
     if (bytes !== undefined) return bytes

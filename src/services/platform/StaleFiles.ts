@@ -39,7 +39,7 @@ export const sweepNames = Effect.fn("StaleFiles.sweepNames")(function* (
   folder: string,
   names: ReadonlyArray<string>,
   also: SweepOptions = {}
-): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path> {
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   for (const name of names) {
@@ -54,19 +54,14 @@ export const sweepNames = Effect.fn("StaleFiles.sweepNames")(function* (
 })
 
 /** Sweeps a folder, as far as it can be read. Never fails. */
-export const sweep = Effect.fn("StaleFiles.sweep")(function* (
-  folder: string,
-  also: SweepOptions = {}
-): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path> {
+export const sweep = Effect.fn("StaleFiles.sweep")(function* (folder: string, also: SweepOptions = {}) {
   const fs = yield* FileSystem.FileSystem
   const names = yield* Effect.orElseSucceed(fs.readDirectory(folder), (): Array<string> => [])
   yield* sweepNames(folder, names, also)
 })
 
 /** Sweeps the folder of a lock: temporary files, and what is left of this lock. Never fails. */
-export const sweepLock = Effect.fn("StaleFiles.sweepLock")(function* (
-  lock: string
-): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path> {
+export const sweepLock = Effect.fn("StaleFiles.sweepLock")(function* (lock: string) {
   const path = yield* Path.Path
   yield* sweep(path.dirname(lock), { lock: () => path.basename(lock) })
 })

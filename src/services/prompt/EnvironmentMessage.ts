@@ -24,9 +24,7 @@ export interface EnvironmentOptions {
 }
 
 /** The Git repository that contains a folder: where `.git` is, as a folder or a file. */
-export const repositoryOf = Effect.fn("EnvironmentMessage.repositoryOf")(function* (
-  folder: string
-): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
+export const repositoryOf = Effect.fn("EnvironmentMessage.repositoryOf")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   for (let place = folder; ; place = path.dirname(place)) {
@@ -40,9 +38,7 @@ export const isGit = (folder: string): Effect.Effect<boolean, never, FileSystem.
   Effect.map(repositoryOf(folder), (root) => root !== undefined)
 
 /** Builds the environment message from the current state (the text is in `domain`). */
-export const make = Effect.fn("EnvironmentMessage.make")(function* (
-  options: EnvironmentOptions
-): Effect.fn.Return<string, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const make = Effect.fn("EnvironmentMessage.make")(function* (options: EnvironmentOptions) {
   const { folders, root } = yield* Workspace
   const added = folders.filter((folder) => folder !== root)
   const trees: Array<FolderTree> = []

@@ -260,9 +260,7 @@ const keep = Effect.fnUntraced(function* (
  * Builds the prompt. Reads `GEMINI_PROMPT_*` (which override the toggles in settings), `GEMINI_SYSTEM_MD`,
  * `GEMINI_WRITE_SYSTEM_MD` and `SANDBOX`. Equal options, variables and files give equal bytes.
  */
-export const build = Effect.fn("SystemPrompt.build")(function* (
-  options: BuildOptions
-): Effect.fn.Return<BuiltPrompt, SystemPromptError, Environment | FileSystem.FileSystem | Path.Path> {
+export const build = Effect.fn("SystemPrompt.build")(function* (options: BuildOptions) {
   const environment = yield* Environment
   const ownVariables = yield* environment.variables
   const variables = { ...environment.beneath?.variables, ...ownVariables }
@@ -292,7 +290,7 @@ export const build = Effect.fn("SystemPrompt.build")(function* (
 /** The rules that a started agent gets after its own prompt: `agentRules` of the domain, with the user's switches. */
 export const agentRules = Effect.fn("SystemPrompt.agentRules")(function* (
   options: Omit<Parameters<typeof domainRules>[0], "sandbox">
-): Effect.fn.Return<string, never, Environment> {
+) {
   const environment = yield* Environment
   const variables = { ...environment.beneath?.variables, ...(yield* environment.variables) }
   return domainRules({

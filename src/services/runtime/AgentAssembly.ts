@@ -165,9 +165,6 @@ const memoryFlush = Effect.fnUntraced(function* (
   return yield* MemoryFlush.make({ name: mainAgent, chat, tools, memoryTool: "save_memory", logBytes, hooks })
 })
 
-/** The reason for the start of the session, as passed to hooks. */
-const startSource = (isCleared: boolean, isNew: boolean) => (isCleared ? "clear" : isNew ? "startup" : "resume")
-
 /** The message that starts the new conversation a hook asked for. Undefined: no hook did. */
 type Clearing = { readonly next: string | undefined } | undefined
 
@@ -264,7 +261,7 @@ const observe = Effect.fnUntraced(function* (session: HostSession, options: Host
   if (options.isPreview === true || options.isAgentProcess === true) {
     return { telemetry, ...SessionObservers.unobserved }
   }
-  const source = startSource(options.isCleared === true, session.isNew)
+  const source = options.isCleared === true ? "clear" : session.isNew ? "startup" : "resume"
   return { telemetry, ...(yield* SessionObservers.session(session.session, source, notify)) }
 })
 

@@ -7,7 +7,6 @@ import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import type { Offer } from "../../domain/prompt/PromptInputs.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
-import { mcpProblemText } from "../../domain/tools/McpError.ts"
 import type { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { commandReason, fileWords, memoryReason } from "../../domain/tools/SteeringFiles.ts"
 import type { KnownAgent, KnownAgents } from "../agent/AgentDefinitions.ts"
@@ -318,7 +317,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* (
   const { problems: unusable, skills: offeredSkills } = yield* skills.all
   yield* reportAll(notify, unusable.map(unusableFileText))
   const { problems, tools: serverTools } = yield* startServers(settings.mcpServers ?? {})
-  yield* reportAll(notify, problems.map(mcpProblemText))
+  yield* reportAll(notify, problems)
   const commands = yield* BackgroundCommands.make
   const tools = yield* workspaceTools(options, commands, serverTools)
   const prompt = answer === undefined ? undefined : userPrompt(answer)

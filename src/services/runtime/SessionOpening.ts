@@ -15,7 +15,7 @@ import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
-import { EnvFiles, envNoticeText } from "../platform/EnvFiles.ts"
+import { EnvFiles } from "../platform/EnvFiles.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import {
@@ -87,7 +87,7 @@ export const readSettings = Effect.fn("SessionOpening.readSettings")(function* (
   const { read } = yield* Settings
   const { files, notices, settings } = yield* read
   const { notices: ofVariables } = yield* EnvFiles
-  yield* Effect.forEach(ofVariables, (notice) => notify(message(envNoticeText(notice))), { discard: true })
+  yield* Effect.forEach(ofVariables, (notice) => notify(message(notice)), { discard: true })
   yield* Effect.forEach(notices, (notice) => notify({ _tag: "Settings", notice }), { discard: true })
   return { files, settings }
 })
@@ -245,16 +245,8 @@ const reportReplacement = Effect.fnUntraced(function* (own: string | undefined, 
 const selectionError = (name: string, problem: SelectionProblem) => new SessionSelectionError({ name, problem })
 
 /** The session of a match, or the error that describes why there is none. */
-export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.Effect<S, SessionSelectionError> => {
-  switch (match._tag) {
-    case "Found":
-      return Effect.succeed(match.session)
-    case "Ambiguous":
-      return Effect.fail(selectionError(name, { _tag: "Ambiguous", ids: match.ids }))
-    case "Unknown":
-      return Effect.fail(selectionError(name, { _tag: "Unknown" }))
-  }
-}
+export const orSelectionError = <S>(name: string, match: NameMatch<S>): Effect.Effect<S, SessionSelectionError> =>
+  match._tag === "Found" ? Effect.succeed(match.session) : Effect.fail(selectionError(name, match))
 
 /** Finds the stored session that a name selects (`SessionChoice.Resume`). */
 export const findSession = Effect.fn("SessionOpening.findSession")(function* (name: string) {

@@ -2,14 +2,11 @@ import { Context, Effect } from "effect"
 
 /** The contract of experiments: numbers set remotely, and the keys that name them. */
 
-/** Numbers set remotely, by name. */
-interface ExperimentsShape {
+/** The source of experiments. Default: none. */
+export const Experiments = Context.Reference<{
   /** The number of this name; undefined when there is none. Never fails. */
   readonly number: (name: string) => Effect.Effect<number | undefined>
-}
-
-/** The source of experiments. Default: none. */
-export const Experiments = Context.Reference<ExperimentsShape>("palimpsest/services/settings/Experiments", {
+}>("palimpsest/services/settings/Experiments", {
   defaultValue: () => ({ number: () => Effect.undefined })
 })
 

@@ -1,18 +1,12 @@
 import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
-import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
-import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
+import { definitionProblemText, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import { parseSkill, skillFile, skillProblemText } from "../../domain/agent/Skill.ts"
 import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
 import { type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
 import { withSetting } from "../../domain/settings/SettingsEdits.ts"
 import { dotted, valueAt } from "../../domain/settings/SettingsKey.ts"
-import {
-  jsonOf,
-  parseSettings,
-  type SettingsProblem,
-  settingsProblemKey,
-  settingsProblemText
-} from "../../domain/settings/SettingsText.ts"
+import { jsonOf, parseSettings, type SettingsProblem } from "../../domain/settings/SettingsText.ts"
 import { pathText } from "../../domain/settings/SkippedSetting.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -21,7 +15,7 @@ import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import { inspect, read } from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
-import { type ImportKind, type ImportReport, isNeverImported, type SkipReason, skipReasonText } from "./ImportReport.ts"
+import { type ImportKind, type ImportReport, neverReasons } from "./ImportReport.ts"
 
 /**
  * Imports a user's Gemini CLI folder: settings, memory, agents and skills.
@@ -95,15 +89,15 @@ const withLock = Effect.fnUntraced(function* <A, R>(
   const path = yield* Path.Path
   const file = path.resolve(places.home, "settings.json")
   yield* FileLock.acquire({ file, lock: FileLock.lockFileOf(path, file) }).pipe(
-    Effect.mapError((error) => notDone(error._tag === "FileLocked" ? error.message : diskErrorText(error)))
+    Effect.mapError((error) => notDone(FileLock.lockErrorText(error)))
   )
   return yield* work
 }, Effect.scoped)
 
 const invalidInput = (message: string) => new GeminiImportError({ message, reason: "Invalid" })
 const invalidSettings = (file: string, problem: SettingsProblem) => {
-  const key = settingsProblemKey(problem)
-  return invalidInput(`${quotedPath(file)}${key === undefined ? "" : `, ${key}`}: ${settingsProblemText(problem)}`)
+  const { key, text } = problem
+  return invalidInput(`${quotedPath(file)}${key === undefined ? "" : `, ${key}`}: ${text}`)
 }
 const notDone = (message: string) => new GeminiImportError({ message, reason: "NotWritten" })
 
@@ -129,42 +123,41 @@ interface ImportRun {
   readonly copies: Array<Copy>
 }
 
-const skip = ({ notTaken }: ImportRun, kind: ImportKind, from: string, reason: SkipReason) =>
-  void notTaken.push({ kind, from, reason })
+const skip = ({ notTaken }: ImportRun, kind: ImportKind, from: string, why: string) =>
+  void notTaken.push({ kind, from, why })
+
+/** Keeps what is already here. */
+const keep = ({ kept }: ImportRun, row: Omit<ImportReport["kept"][number], "why">, isSame: boolean) =>
+  void kept.push({ ...row, why: isSame ? "already has this value" : "another value is set here and is kept" })
+
+const leadsOut = "leads out of the folder"
+const differs = (target: string) => `${quotedPath(target)} is there and differs`
+const tooLarge = (limit: string) => `has more than ${limit}`
 
 const joined = (...parts: ReadonlyArray<string>) => parts.join("/")
 
-/** A file of the folder. */
-interface SourceFile {
-  readonly bytes: Uint8Array
-  readonly mode: number
-}
-
-/** The bytes of a file below the folder, or why it cannot be read. */
-const readSource = Effect.fnUntraced(function* (
-  run: ImportRun,
-  file: string,
-  maxSize = maxFileSize
-): Effect.fn.Return<Result.Result<SourceFile, SkipReason>, never, FileSystem.FileSystem> {
-  const { folder, fs, path } = run
-  const resolved = yield* Effect.result(fs.realPath(path.join(folder, file)))
-  if (Result.isFailure(resolved)) {
-    const error = resolved.failure
-    return Result.fail(isNotFound(error) ? { _tag: "Missing" } : { _tag: "Unreadable", detail: diskErrorText(error) })
-  }
-  const inside = path.relative(folder, resolved.success)
-  if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
-    return Result.fail({ _tag: "LeadsOut" })
-  }
-  return yield* Effect.gen(function* () {
-    const info = yield* inspect(resolved.success, "it")
-    if (ByteSize.isGreaterThan(info.size, maxSize)) {
-      return Result.fail<SkipReason>({ _tag: "TooLarge", limit: ByteSize.format(maxSize) })
-    }
-    return Result.succeed({ bytes: yield* read(resolved.success, "it"), mode: info.mode })
-  }).pipe(
-    Effect.catch(({ message: detail }) => Effect.succeed(Result.fail<SkipReason>({ _tag: "Unreadable", detail })))
+/** The result of a step; undefined, and a row that says why, where it fails. */
+const orSkip = <A, R>(run: ImportRun, kind: ImportKind, from: string, step: Effect.Effect<A, string, R>) =>
+  Effect.catch(step, (why) =>
+    Effect.as(
+      Effect.sync(() => skip(run, kind, from, why)),
+      undefined
+    )
   )
+
+/** A file below the folder. Fails with the reason why it cannot be read. */
+const readSource = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string, maxSize = maxFileSize) {
+  const real = yield* Effect.mapError(fs.realPath(path.join(folder, file)), (error) =>
+    isNotFound(error) ? "there is no such file" : diskErrorText(error)
+  )
+  const inside = path.relative(folder, real)
+  if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
+    return yield* Effect.fail(leadsOut)
+  }
+  const { mode, size } = yield* Effect.mapError(inspect(real, "it"), ({ message }) => message)
+  if (ByteSize.isGreaterThan(size, maxSize)) return yield* Effect.fail(tooLarge(ByteSize.format(maxSize)))
+  const bytes = yield* Effect.mapError(read(real, "it"), ({ message }) => message)
+  return { bytes, mode }
 })
 
 /** The state of a file that would be written. */
@@ -196,10 +189,10 @@ const importFile = Effect.fnUntraced(function* (run: ImportRun, kind: ImportKind
       run.taken.push({ kind, from: file, to: target, note: null })
       return true
     case "same":
-      run.kept.push({ kind, from: file, to: target, isSame: true })
+      keep(run, { kind, from: file, to: target }, true)
       return true
     case "other":
-      skip(run, kind, file, { _tag: "Differs", target })
+      skip(run, kind, file, differs(target))
       return false
   }
 })
@@ -224,18 +217,19 @@ const importSettings = Effect.fnUntraced(function* (run: ImportRun) {
   let settings: ReadonlyArray<TranslatedKey> = []
   if (entries.includes("settings.json")) {
     const shown = quotedPath(path.join(folder, "settings.json"))
-    const source = yield* readSource(run, "settings.json")
-    if (Result.isFailure(source)) return yield* invalidInput(`${shown}: ${skipReasonText(source.failure)}`)
-    const json = jsonOf(decode(source.success.bytes).text)
-    if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${settingsProblemText(json.failure)}`)
+    const { bytes } = yield* Effect.mapError(readSource(run, "settings.json"), (why) =>
+      invalidInput(`${shown}: ${why}`)
+    )
+    const json = jsonOf(decode(bytes).text)
+    if (Result.isFailure(json)) return yield* invalidInput(`${shown}: ${json.failure.text}`)
     const rows = translateGeminiSettings(json.success, ours.success)
     settings = rows.taken
     for (const { from: key, note, to } of rows.taken) {
       run.taken.push({ kind: "setting", from: pathText(key), to: dotted(to), note: note ?? null })
     }
     for (const { from: key, isSame, to } of rows.kept)
-      run.kept.push({ kind: "setting", from: pathText(key), to: dotted(to), isSame })
-    for (const key of rows.left) skip(run, "setting", pathText(key.from), { _tag: "Setting", key })
+      keep(run, { kind: "setting", from: pathText(key), to: dotted(to) }, isSame)
+    for (const { from: key, why } of rows.left) skip(run, "setting", pathText(key), why)
   }
   const merged = settings.reduce<ReturnType<typeof withSetting>>(
     (text, { to, value }) => Result.flatMap(text, (so) => withSetting(so, to, value)),
@@ -259,13 +253,9 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
   const seen = new Set(waiting.map(({ file }) => file))
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const { by, file } = next
-    const source = yield* readSource(run, file)
-    if (Result.isFailure(source)) {
-      skip(run, "memory", by, source.failure)
-      continue
-    }
-    if (!(yield* importFile(run, "memory", file, source.success.bytes))) continue
-    for (const { path: importPath } of importTokens(decode(source.success.bytes).text)) {
+    const source = yield* orSkip(run, "memory", by, readSource(run, file))
+    if (source === undefined || !(yield* importFile(run, "memory", file, source.bytes))) continue
+    for (const { path: importPath } of importTokens(decode(source.bytes).text)) {
       const what = `${file}: @${importPath}`
       const target = path.normalize(path.join(path.dirname(file), importPath)).replaceAll(path.sep, "/")
       if (seen.has(target)) continue
@@ -273,11 +263,13 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
       const isThere = yield* Effect.orElseSucceed(fs.exists(path.join(folder, target)), () => true)
       // A name without a dot or a slash is more likely a user name than a file.
       if (!isThere && !/[./]/.test(importPath)) continue
-      if (isAddress(importPath)) skip(run, "memory", what, { _tag: "Address" })
-      else if (path.isAbsolute(importPath)) skip(run, "memory", what, { _tag: "NotBelow" })
-      else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, { _tag: "LeadsOut" })
-      else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target)) skip(run, "memory", what, { _tag: "NoText" })
-      else if (seen.size > maxImports) skip(run, "memory", what, { _tag: "TooManyImports", limit: maxImports })
+      if (isAddress(importPath)) skip(run, "memory", what, "is an address; only files are copied")
+      else if (path.isAbsolute(importPath))
+        skip(run, "memory", what, "is not below the file that names it; it is not copied")
+      else if (target === ".." || target.startsWith("../")) skip(run, "memory", what, leadsOut)
+      else if (!/\.(?:md|mdx|markdown|txt)$/i.test(target))
+        skip(run, "memory", what, "only texts are copied: .md, .mdx, .markdown, .txt")
+      else if (seen.size > maxImports) skip(run, "memory", what, `only ${maxImports} imports are followed`)
       else waiting.push({ file: target, by: what })
     }
   }
@@ -288,17 +280,8 @@ const importMemory = Effect.fnUntraced(function* (run: ImportRun, names: Readonl
 const namesIn = ({ folder, fs, path }: ImportRun, name: string) =>
   fs.readDirectory(path.join(folder, name)).pipe(
     Effect.map((names) => names.toSorted()),
-    Effect.mapError((error): SkipReason => ({ _tag: "Unreadable", detail: diskErrorText(error) })),
-    Effect.result
+    Effect.mapError(diskErrorText)
   )
-
-/** The names in a folder of the imported one; of one that cannot be read, none, and a row that says why. */
-const entriesOf = (run: ImportRun, kind: "agent" | "skill", name: string) =>
-  Effect.map(namesIn(run, name), (names) => {
-    if (Result.isSuccess(names)) return names.success
-    skip(run, kind, name, names.failure)
-    return []
-  })
 
 /** The type of an entry below the folder, without following links. */
 const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, file: string) {
@@ -306,25 +289,27 @@ const typeOf = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun, fil
   return Option.getOrUndefined(info)?.type
 })
 
-const importAgents = Effect.fnUntraced(function* (run: ImportRun) {
-  if (run.entries.includes("agents") && (yield* typeOf(run, "agents")) === "Directory") {
-    for (const name of yield* entriesOf(run, "agent", "agents")) {
-      const file = joined("agents", name)
-      if (!name.endsWith(".md")) {
-        skip(run, "agent", file, { _tag: "NoDefinition" })
-        continue
-      }
-      const source = yield* readSource(run, file)
-      if (Result.isFailure(source)) {
-        skip(run, "agent", file, source.failure)
-        continue
-      }
-      const { bytes } = source.success
-      const parsed = name.startsWith("_") ? Result.succeed([]) : parseDefinitions(decode(bytes).text)
-      if (Result.isFailure(parsed)) skip(run, "agent", file, { _tag: "InvalidAgent", problem: parsed.failure })
-      else yield* importFile(run, "agent", file, bytes)
-    }
+/** Imports each agent, or each skill. */
+const importEach = Effect.fnUntraced(function* <R>(
+  run: ImportRun,
+  kind: "agent" | "skill",
+  importOne: (run: ImportRun, entry: string) => Effect.Effect<void, string, R>
+) {
+  const folder = `${kind}s`
+  if (!run.entries.includes(folder) || (yield* typeOf(run, folder)) !== "Directory") return
+  for (const name of (yield* orSkip(run, kind, folder, namesIn(run, folder))) ?? []) {
+    const entry = joined(folder, name)
+    yield* orSkip(run, kind, entry, importOne(run, entry))
   }
+})
+
+const importAgent = Effect.fnUntraced(function* (run: ImportRun, file: string) {
+  if (!file.endsWith(".md")) return yield* Effect.fail("is not an agent definition, which ends in .md")
+  const { bytes } = yield* readSource(run, file)
+  if (!run.path.basename(file).startsWith("_")) {
+    yield* Effect.fromResult(Result.mapError(parseDefinitions(decode(bytes).text), definitionProblemText))
+  }
+  yield* importFile(run, "agent", file, bytes)
 })
 
 /** All files of a skill. Anything else is skipped with a row. */
@@ -334,65 +319,54 @@ const skillFiles = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
   for (let depth = 0; depth < maxSkillDepth && level.length > 0; depth += 1) {
     const further: Array<string> = []
     for (const at of level) {
-      const names = yield* namesIn(run, at)
-      if (Result.isFailure(names)) return Result.fail<SkipReason>({ _tag: "File", file: at, reason: names.failure })
-      for (const name of names.success) {
+      for (const name of yield* Effect.mapError(namesIn(run, at), (why) => `${at}: ${why}`)) {
         const file = joined(at, name)
         const type = yield* typeOf(run, file)
         if (type === "File") files.push(file)
         else if (type === "Directory" && name !== ".git" && name !== "node_modules") further.push(file)
-        else skip(run, "skill", file, { _tag: type === "Directory" ? "NoPartOfSkill" : "NotRegular" })
+        else
+          skip(
+            run,
+            "skill",
+            file,
+            type === "Directory" ? "is not part of a skill" : "is not a regular file; links are not followed"
+          )
       }
     }
-    if (files.length > maxSkillFiles)
-      return Result.fail<SkipReason>({ _tag: "TooLarge", limit: `${maxSkillFiles} files` })
+    if (files.length > maxSkillFiles) return yield* Effect.fail(tooLarge(`${maxSkillFiles} files`))
     level = further
   }
-  return level.length > 0 ? Result.fail<SkipReason>({ _tag: "TooDeep", levels: maxSkillDepth }) : Result.succeed(files)
+  return level.length > 0 ? yield* Effect.fail(`has folders more than ${maxSkillDepth} deep`) : files
 })
 
 /** Imports a skill with all its files, or nothing of it. */
 const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) {
-  const main = yield* readSource(run, joined(skill, skillFile))
-  const parsed = Result.flatMap(main, ({ bytes }) =>
-    Result.mapError(parseSkill(decode(bytes).text), (problem): SkipReason => ({ _tag: "InvalidSkill", problem }))
-  )
-  if (Result.isFailure(parsed)) {
-    return skip(run, "skill", skill, { _tag: "File", file: skillFile, reason: parsed.failure })
+  if ((yield* typeOf(run, skill)) !== "Directory") {
+    return yield* Effect.fail("is not the folder of a skill; links are not followed")
   }
-  const files = yield* skillFiles(run, skill)
-  if (Result.isFailure(files)) return skip(run, "skill", skill, files.failure)
+  yield* readSource(run, joined(skill, skillFile)).pipe(
+    Effect.flatMap(({ bytes }) => Effect.fromResult(Result.mapError(parseSkill(decode(bytes).text), skillProblemText))),
+    Effect.mapError((why) => `${skillFile}: ${why}`)
+  )
   const missing: Array<Copy> = []
-  let size = 0
-  for (const file of files.success) {
-    const source = yield* readSource(run, file, maxSkillSize)
-    if (Result.isFailure(source)) return skip(run, "skill", skill, { _tag: "File", file, reason: source.failure })
-    const { bytes, mode } = source.success
-    size += bytes.length
-    if (size > ByteSize.toNumberUnsafe(maxSkillSize)) {
-      return skip(run, "skill", skill, { _tag: "TooLarge", limit: ByteSize.format(maxSkillSize) })
+  let total = 0
+  for (const file of yield* skillFiles(run, skill)) {
+    const { bytes, mode } = yield* Effect.mapError(readSource(run, file, maxSkillSize), (why) => `${file}: ${why}`)
+    total += bytes.length
+    if (total > ByteSize.toNumberUnsafe(maxSkillSize)) {
+      return yield* Effect.fail(tooLarge(ByteSize.format(maxSkillSize)))
     }
     const target = targetOf(run, file)
     const state = yield* targetState(run, target, bytes)
-    if (state === "other") return skip(run, "skill", skill, { _tag: "Differs", target })
+    if (state === "other") return yield* Effect.fail(differs(target))
     // Scripts stay executable.
     if (state === "missing") missing.push({ target, bytes, mode: (mode & 0o100) === 0 ? 0o600 : 0o700 })
   }
   const to = targetOf(run, skill)
-  if (missing.length === 0) return void run.kept.push({ kind: "skill", from: skill, to, isSame: true })
+  if (missing.length === 0) return keep(run, { kind: "skill", from: skill, to }, true)
   for (const { bytes, mode, target } of missing) addCopy(run, target, bytes, mode)
   const count = missing.length
   run.taken.push({ kind: "skill", from: skill, to, note: `${count} ${count === 1 ? "file" : "files"}` })
-})
-
-const importSkills = Effect.fnUntraced(function* (run: ImportRun) {
-  if (run.entries.includes("skills") && (yield* typeOf(run, "skills")) === "Directory") {
-    for (const name of yield* entriesOf(run, "skill", "skills")) {
-      const skill = joined("skills", name)
-      if ((yield* typeOf(run, skill)) === "Directory") yield* importSkill(run, skill)
-      else skip(run, "skill", skill, { _tag: "NoSkill" })
-    }
-  }
 })
 
 /** Reports what is not imported. `examined` are paths that already have a row. */
@@ -410,10 +384,8 @@ const skipOthers = Effect.fnUntraced(function* (
     const isPart = [...run.taken, ...run.kept].some(
       ({ from: file, kind }) => kind === "memory" && file.startsWith(`${name}/`)
     )
-    const reason: SkipReason = isNeverImported(name)
-      ? { _tag: "Never", name }
-      : { _tag: isPart ? "BesideMemory" : "NoMeaning" }
-    skip(run, "file", name, reason)
+    const why = isPart ? "only the files that memory imports are copied" : "is not supported"
+    skip(run, "file", name, (Object.hasOwn(neverReasons, name) ? neverReasons[name] : undefined) ?? why)
   }
 })
 
@@ -444,8 +416,8 @@ const importFolder = Effect.fnUntraced(function* (
   const { memoryNames, ...settings } = yield* importSettings(run)
   const names = new Set([...memoryNames, "GEMINI.md", ...defaults.memory.fileNames])
   const examined = yield* importMemory(run, names)
-  yield* importAgents(run)
-  yield* importSkills(run)
+  yield* importEach(run, "agent", importAgent)
+  yield* importEach(run, "skill", importSkill)
   yield* skipOthers(run, names, examined)
   if (!dryRun) yield* commit(run.copies, settings).pipe(Effect.scoped)
   return { from: folder, home, dryRun, taken: run.taken, kept: run.kept, notTaken: run.notTaken }

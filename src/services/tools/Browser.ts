@@ -15,12 +15,6 @@ export interface Snapshot {
   readonly outline: string
 }
 
-/** An image of the visible part of a page. */
-interface Picture {
-  readonly mimeType: string
-  readonly bytes: Uint8Array
-}
-
 /** One page of a browser that is not shared. */
 export interface BrowserPage {
   /** Opens an address and waits until the page has loaded. */
@@ -34,7 +28,7 @@ export interface BrowserPage {
   /** Goes back to the previous page. */
   readonly back: Effect.Effect<Snapshot, BrowserFailure>
   /** Takes an image of the visible part. */
-  readonly screenshot: Effect.Effect<Picture, BrowserFailure>
+  readonly screenshot: Effect.Effect<{ readonly mimeType: string; readonly bytes: Uint8Array }, BrowserFailure>
 }
 
 /**

@@ -23,7 +23,7 @@ import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
 import { usableBlocks, usableTools } from "../../domain/tools/McpEntries.ts"
-import { mayBeNewer, type McpFault } from "../../domain/tools/McpError.ts"
+import { mayBeNewer, mcpErrorText } from "../../domain/tools/McpError.ts"
 import { MessageLines, ServerWords } from "../../domain/tools/McpOutput.ts"
 import { filledIn, type McpAddress, type McpProgram, type McpServerSettings } from "../../domain/tools/McpServer.ts"
 import { Environment } from "../platform/Environment.ts"
@@ -59,8 +59,8 @@ const olderProtocols: ReadonlySet<unknown> = new Set(["2024-11-05", "2025-03-26"
 /** A server with an established connection. */
 export interface Connected {
   readonly client: McpClient.McpClient
-  /** Explains why a call failed, for example because the server can no longer be reached. */
-  readonly why: (error: McpClientError) => Effect.Effect<McpFault>
+  /** Says why a call failed, for example because the server can no longer be reached, with its last words. */
+  readonly why: (error: McpClientError) => Effect.Effect<string>
   /** The names of the tools that it lists in a form that cannot be read. */
   readonly unreadable: ReadonlySet<string>
 }
@@ -71,12 +71,12 @@ export interface StartedServer {
   readonly tools: ReadonlyArray<McpSchema.Tool>
 }
 
-/** Starts or reaches one server and lists its tools. On failure its resources are released at once. */
+/** Starts or reaches one server and lists its tools. Fails with the reason in one line, and releases its resources then. */
 export const startServer = Effect.fnUntraced(function* (
   parent: Scope.Scope,
   settings: McpServerSettings,
   options: McpOptions
-): Effect.fn.Return<StartedServer, McpFault, Needs> {
+) {
   const scope = yield* Scope.fork(parent)
   const words = new ServerWords()
   const patience = Duration.fromInputUnsafe(options.startTimeout ?? defaultStartTimeout)
@@ -90,7 +90,7 @@ export const startServer = Effect.fnUntraced(function* (
     Scope.provide(scope),
     Effect.timeoutOrElse({
       duration: patience,
-      orElse: () => Effect.fail<McpFault>({ _tag: "NoAnswer", timeout: patience, lastWords: words.lastWords })
+      orElse: () => Effect.fail(`it did not answer within ${Duration.format(patience)}${words.lastWords}`)
     }),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
@@ -99,72 +99,65 @@ export const startServer = Effect.fnUntraced(function* (
 /** Fails with the reason for an error. */
 const explained =
   (why: Connected["why"]) =>
-  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, McpFault, R> =>
+  <A, R>(work: Effect.Effect<A, McpClientError, R>): Effect.Effect<A, string, R> =>
     Effect.catch(work, (error) => Effect.flatMap(why(error), Effect.fail))
 
-/** Makes a connection with the default protocol to a server that may answer with an older one. */
-const acceptingOlderProtocols = (
+type Message = Parameters<McpClient.Transport["request"]>[0]
+type Response = Effect.Success<ReturnType<McpClient.Transport["request"]>>
+
+/** Makes a connection whose answers are read in another way. */
+const reading = (
   transport: McpClient.Transport,
-  negotiated: (version: string) => void
+  read: (message: Message, response: Response) => Response
 ): McpClient.Transport => ({
   ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) => {
-      if (message.method !== "initialize" || "error" in response || !Predicate.isObject(response.result))
-        return response
-      const version = response.result["protocolVersion"]
-      if (typeof version !== "string" || !olderProtocols.has(version)) return response
-      negotiated(version)
-      return { ...response, result: { ...response.result, protocolVersion: transport.protocol.protocolVersion } }
-    })
+  request: (message, tool) => Effect.map(transport.request(message, tool), (response) => read(message, response))
 })
 
-/** Makes a connection that rejects answers nested deeper than later code can handle. */
-const rejectingDeepAnswers = (transport: McpClient.Transport): McpClient.Transport => ({
-  ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) =>
-      isTooDeep(response)
-        ? {
-            jsonrpc: "2.0",
-            id: message.id,
-            error: { code: internalError, message: `the answer is nested deeper than ${maxDepth} levels` }
-          }
-        : response
-    )
-})
+/** Makes a connection with the default protocol to a server that may answer with an older one. */
+const acceptingOlderProtocols = (transport: McpClient.Transport, negotiated: (version: string) => void) =>
+  reading(transport, ({ method }, response) => {
+    if (method !== "initialize" || "error" in response || !Predicate.isObject(response.result)) return response
+    const version = response.result["protocolVersion"]
+    if (typeof version !== "string" || !olderProtocols.has(version)) return response
+    negotiated(version)
+    return { ...response, result: { ...response.result, protocolVersion: transport.protocol.protocolVersion } }
+  })
+
 /** The JSON-RPC code for an error that the caller did not cause. */
 const internalError = -32_603
 
-/** Makes a connection on which one entry that cannot be read costs no other. */
-const acceptingOddEntries = (transport: McpClient.Transport, unreadable: Set<string>): McpClient.Transport => ({
-  ...transport,
-  request: (message, tool) =>
-    Effect.map(transport.request(message, tool), (response) => {
-      if ("error" in response) return response
-      if (message.method === "tools/call") return { ...response, result: usableBlocks(response.result) }
-      if (message.method !== "tools/list") return response
-      const list = usableTools(response.result)
-      for (const name of list.unreadable) unreadable.add(name)
-      return { ...response, result: list.result }
-    })
-})
-
-/** Performs the handshake over a connection. The caller limits the time. */
+/**
+ * Performs the handshake over a connection. Rejects answers nested deeper than later code can handle; one entry that cannot be read costs no
+ * other. The caller limits the time.
+ */
 const client = ({ version }: McpOptions, transport: McpClient.Transport, unreadable: Set<string>) =>
   Effect.provideService(
     McpClient.make({ name: "palimpsest", version }),
     McpClient.Transport,
-    acceptingOddEntries(rejectingDeepAnswers(transport), unreadable)
+    reading(transport, ({ id, method }, response) => {
+      if (isTooDeep(response)) {
+        const message = `the answer is nested deeper than ${maxDepth} levels`
+        return { jsonrpc: "2.0", id, error: { code: internalError, message } }
+      }
+      if ("error" in response) return response
+      if (method === "tools/call") return { ...response, result: usableBlocks(response.result) }
+      if (method !== "tools/list") return response
+      const list = usableTools(response.result)
+      for (const name of list.unreadable) unreadable.add(name)
+      return { ...response, result: list.result }
+    })
   )
 
-/** Replaces the variables in values. Fails with the names of those that are not set. */
+/** Replaces the variables in values. Fails when one is not set. */
 const filled = Effect.fnUntraced(function* (
   values: Readonly<Record<string, string>>,
   variables: Readonly<Record<string, string | undefined>>
-): Effect.fn.Return<Readonly<Record<string, string>>, McpFault> {
+) {
   const { missing, values: all } = filledIn(values, variables)
-  return missing.length === 0 ? all : yield* Effect.fail<McpFault>({ _tag: "VariablesNotSet", names: missing })
+  if (missing.length === 0) return all
+  const names = missing.map((name) => `$${name}`).join(", ")
+  return yield* Effect.fail(`its settings name ${names}, not set in the environment`)
 })
 
 /** A server's process. Mutable. */
@@ -181,10 +174,10 @@ interface ServerProcess {
 const whyProcess = Effect.fnUntraced(function* (
   { command, handle, silent, words }: ServerProcess,
   error: McpClientError
-): Effect.fn.Return<McpFault> {
+) {
   const hasEnded = error.reason._tag === "TransportError" && handle !== undefined
   if (hasEnded) yield* Deferred.await(silent).pipe(Effect.timeoutOption(outputWait))
-  return { _tag: "Failed", error, where: command, lastWords: hasEnded ? words.lastWords : "" }
+  return `${mcpErrorText(error, command)}${hasEnded ? words.lastWords : ""}`
 })
 
 /** A spawner that keeps what it starts as this process, and passes only messages on. */
@@ -220,13 +213,17 @@ const startProgram = Effect.fnUntraced(function* (
   { args = [], command, cwd, env = {} }: McpProgram,
   options: McpOptions,
   words: ServerWords
-): Effect.fn.Return<Connected, McpFault, Exclude<Needs, HttpClient.HttpClient> | Scope.Scope> {
+) {
   const variables = yield* (yield* Environment).variables
   const own = yield* filled(env, variables)
   const fs = yield* FileSystem.FileSystem
   const workspace = yield* Effect.orElseSucceed(fs.realPath("."), () => ".")
   const program = yield* (yield* makeProgramFinder([workspace]))(command)
-  if (program === undefined) return yield* Effect.fail<McpFault>({ _tag: "NoProgram", command })
+  if (program === undefined) {
+    return yield* Effect.fail(
+      `${command} cannot be started, there is no such program in an absolute part of PATH outside this folder; give its whole path`
+    )
+  }
   const process: ServerProcess = { command, words, silent: yield* Deferred.make<void>(), handle: undefined }
   const why = (error: McpClientError) => whyProcess(process, error)
   const named = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, Redacted.make(value)]))
@@ -257,15 +254,11 @@ const startProgram = Effect.fnUntraced(function* (
   return { client: connected, why, unreadable }
 })
 
-const reachAddress = Effect.fnUntraced(function* (
-  { headers = {}, url }: McpAddress,
-  options: McpOptions
-): Effect.fn.Return<Connected, McpFault, Environment | HttpClient.HttpClient | Scope.Scope> {
+const reachAddress = Effect.fnUntraced(function* ({ headers = {}, url }: McpAddress, options: McpOptions) {
   const own = yield* filled(headers, yield* (yield* Environment).variables)
   // The parts before the host and after the path may contain a key.
   const place = url.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//")
-  const why = (error: McpClientError) =>
-    Effect.succeed<McpFault>({ _tag: "Failed", error, where: place, lastWords: "" })
+  const why = (error: McpClientError) => Effect.succeed(mcpErrorText(error, place))
   const unreadable = new Set<string>()
   const negotiated: { version: string | undefined } = { version: undefined }
   const over = (protocol: McpProtocol.ProtocolAdapter<McpClient.ProtocolVersion>) =>

@@ -3,7 +3,7 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { serverGrant } from "../../domain/tools/Approval.ts"
-import { mcpFaultText, type McpProblem } from "../../domain/tools/McpError.ts"
+import { maxDetailChars } from "../../domain/tools/McpError.ts"
 import {
   fromServer,
   mcpAnswer,
@@ -20,7 +20,8 @@ import { type Call, type Tool, ToolFailure } from "./Tool.ts"
 export interface McpOffer {
   /** In the order of the settings, then of each server's own list. */
   readonly tools: ReadonlyArray<Tool>
-  readonly problems: ReadonlyArray<McpProblem>
+  /** What is left out, in lines: a server that could not be started or reached, and tools that are too many or cannot be read. All others work. */
+  readonly problems: ReadonlyArray<string>
 }
 
 /** Default time limit of a call, as in Gemini CLI. */
@@ -43,7 +44,7 @@ export class McpServers extends Context.Service<McpServers, McpOffer>()("palimps
   ): Effect.fn.Return<McpOffer, never, Needs | Scope.Scope> {
     const scope = yield* Effect.scope
     const tools: Array<Tool> = []
-    const problems: Array<McpProblem> = []
+    const problems: Array<string> = []
     const started = yield* Effect.forEach(
       Object.entries(servers),
       ([server, settings]) =>
@@ -53,7 +54,7 @@ export class McpServers extends Context.Service<McpServers, McpOffer>()("palimps
     // In the order of the settings, so that each tool has the same name in each session.
     for (const { result, server, settings } of started) {
       if (result._tag === "Failure") {
-        problems.push({ _tag: "LeftOut", server, fault: result.failure })
+        problems.push(`The MCP server ${server} is ignored: ${result.failure}`)
         continue
       }
       const timeout = settings.timeout === undefined ? callTimeout : Duration.millis(settings.timeout)
@@ -85,12 +86,18 @@ const offerOf = (
     takenNames.add(name)
     return toolOf(server, name, tool, connected, timeout)
   })
-  const problems: Array<McpProblem> = []
+  const problems: Array<string> = []
   if (left > 0) {
-    problems.push({ _tag: "ToolsLeftOut", server, offered: listed.length, left, maxTools: maxToolsPerServer })
+    problems.push(
+      `The MCP server ${server} offers ${listed.length} tools; ${left} are ignored, beyond ${maxToolsPerServer} or described at too great a length`
+    )
   }
-  if (connected.unreadable.size > 0)
-    problems.push({ _tag: "ToolsUnreadable", server, names: [...connected.unreadable] })
+  if (connected.unreadable.size > 0) {
+    const names = shortLine([...connected.unreadable].join(", "), maxDetailChars)
+    problems.push(
+      `The MCP server ${server} describes tools in a form that cannot be read, and they are ignored: ${names}`
+    )
+  }
   return { tools, problems }
 }
 
@@ -141,7 +148,7 @@ const callOf = (
   }),
   run: client.callTool({ tool: described, arguments: args }).pipe(
     Effect.catch((error) =>
-      Effect.flatMap(why(error), (fault) => toolFailure(`The MCP server ${server} failed: ${mcpFaultText(fault)}`))
+      Effect.flatMap(why(error), (fault) => toolFailure(`The MCP server ${server} failed: ${fault}`))
     ),
     Effect.flatMap((result) => {
       const { media, text } = mcpAnswer(result)

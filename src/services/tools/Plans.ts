@@ -6,14 +6,6 @@ import { ToolFailure } from "./Tool.ts"
 
 /** Stores the plan of a conversation in plan mode, and its approved version. */
 
-/** Options of a plan store. */
-interface PlansOptions {
-  /** The folder of all plans: `plans` in the program's home folder. It need not exist. */
-  readonly folder: string
-  /** The id of the session. */
-  readonly session: string
-}
-
 /** The plan of one conversation: the file in which it is written, and a copy of each approved version. */
 export class Plans extends Context.Service<
   Plans,
@@ -28,11 +20,14 @@ export class Plans extends Context.Service<
     readonly approve: (text: string) => Effect.Effect<string, ToolFailure>
   }
 >()("palimpsest/services/tools/Plans") {
-  /** Makes the service for this session. Creates nothing before there is something to store. */
+  /** Makes the service for a session, by its id. `folder` is that of all plans and need not exist; nothing is created before there is something to store. */
   static readonly make = Effect.fn("Plans.make")(function* ({
     folder,
     session
-  }: PlansOptions): Effect.fn.Return<Plans["Service"], never, FileSystem.FileSystem | Path.Path> {
+  }: {
+    readonly folder: string
+    readonly session: string
+  }): Effect.fn.Return<Plans["Service"], never, FileSystem.FileSystem | Path.Path> {
     const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
@@ -57,7 +52,7 @@ export class Plans extends Context.Service<
         Effect.map(({ type }) => (type === "File" ? kept : undefined)),
         Effect.orElseSucceed(() => undefined)
       ),
-      approve: Effect.fn("Plans.approve")(function* (text): Effect.fn.Return<string, ToolFailure> {
+      approve: Effect.fn("Plans.approve")(function* (text) {
         yield* AtomicFile.writePrivate(kept, text).pipe(
           Effect.provideContext(context),
           Effect.mapError(

@@ -28,11 +28,8 @@ const workspaceFailure = ({ message, reason }: WorkspaceError): ToolFailure =>
   new ToolFailure({ message, type: reason === "InvalidPath" ? "invalid_tool_params" : "path_not_in_workspace" })
 
 /** The absolute path that a tool may use for what its arguments name (`Workspace.path`). */
-export const pathArgument = (
-  workspace: Workspace["Service"],
-  path: string,
-  purpose: "read" | "write"
-): Effect.Effect<string, ToolFailure> => Effect.mapError(workspace.path(path, purpose), workspaceFailure)
+export const pathArgument = (workspace: Workspace["Service"], path: string, purpose: "read" | "write") =>
+  Effect.mapError(workspace.path(path, purpose), workspaceFailure)
 
 /** What the user is asked before a call runs. */
 export interface Question {
@@ -106,6 +103,8 @@ export interface Tool {
   /** The JSON schema of the arguments. */
   readonly parameters: unknown
   readonly kind: ToolKind
+  /** Whether a call starts an agent. Such calls run side by side, whatever the agents do: each asks for itself, and no two write a file at once. */
+  readonly isAgent?: true
   /** Whether results are never masked, because later turns need them word for word. */
   readonly isNeverMasked: boolean
   /** Time limit of a call. A stopped call answers with that fact and its output so far. Infinite: the tool ends by itself. */
@@ -357,4 +356,14 @@ const handled = <Tools extends Record<string, AiTool.Any>>(
     Effect.catch((error) =>
       error instanceof ToolFailure ? Effect.fail(error) : Effect.fail(new ToolFailure({ message: sentenceOf(error) }))
     )
+  )
+
+/** The tools as they are declared, of which only one runs. `why` is the answer of another, by its name. */
+export const onlyTool = (
+  tools: ReadonlyArray<Tool>,
+  only: string,
+  why: (name: string) => string
+): ReadonlyArray<Tool> =>
+  tools.map((tool) =>
+    tool.name === only ? tool : { ...tool, call: () => Effect.fail(new ToolFailure({ message: why(tool.name) })) }
   )

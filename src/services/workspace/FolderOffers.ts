@@ -39,7 +39,7 @@ const hooksIn = (text: string): ReadonlyArray<string> | undefined => {
 export const offersOf = Effect.fn("FolderOffers.offersOf")(function* (
   folder: string,
   memory: ReadonlyArray<string> = defaults.memory.fileNames
-): Effect.fn.Return<ReadonlyArray<Offer>, never, FileSystem.FileSystem | Path.Path> {
+) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const at = (file: string) => path.join(folder, file)

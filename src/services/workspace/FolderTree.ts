@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
-import type { FolderTree, TreeEntry } from "../../domain/prompt/EnvironmentMessage.ts"
+import type { TreeEntry } from "../../domain/prompt/EnvironmentMessage.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "./IgnoreRules.ts"
 import { Workspace } from "./Workspace.ts"
 
@@ -59,10 +59,7 @@ const byName = (one: FileSystem.DirectoryEntry, other: FileSystem.DirectoryEntry
  * Ignored files are not shown; ignored folders are shown without their contents. Links are not followed. Reads at most
  * one folder for each one shown, and stops after two seconds with what it has found.
  */
-export const scan = Effect.fn("FolderTree.scan")(function* (
-  folder: string,
-  limits: TreeLimits
-): Effect.fn.Return<FolderTree, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const scan = Effect.fn("FolderTree.scan")(function* (folder: string, limits: TreeLimits) {
   const { files } = yield* Workspace
   const fs = files(yield* FileSystem.FileSystem)
   const path = yield* Path.Path
@@ -123,10 +120,7 @@ const pathsBelow = (entries: ReadonlyArray<TreeEntry>, above: string): ReadonlyA
   )
 
 /** Lists the files and folders that `scan` finds, relative to the folder; folders end in a slash. */
-export const paths = Effect.fn("FolderTree.paths")(function* (
-  folder: string,
-  limits: TreeLimits
-): Effect.fn.Return<ReadonlyArray<string>, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const paths = Effect.fn("FolderTree.paths")(function* (folder: string, limits: TreeLimits) {
   const { entries } = yield* scan(folder, limits)
   return pathsBelow(entries ?? [], "")
 })

@@ -147,10 +147,7 @@ const pathTo = (path: Path.Path, folder: string): ReadonlyArray<string> => {
  * Each rule file is read once, when its folder is entered. Later files take precedence: exclude, `.gitignore` from the
  * top down, then the workspace's own. `.git` is always ignored.
  */
-export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (
-  folder: string,
-  choice: IgnoreChoice
-): Effect.fn.Return<FolderRules, never, FileSystem.FileSystem | Path.Path | Workspace> {
+export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (folder: string, choice: IgnoreChoice) {
   const { folders } = yield* Workspace
   const path = yield* Path.Path
   const reader: RuleReader = { fs: yield* FileSystem.FileSystem, path, folders, choice, checks: 0 }
@@ -161,11 +158,7 @@ export const rulesOf = Effect.fn("IgnoreRules.rulesOf")(function* (
 })
 
 /** The files with the workspace's own rules, and whether any rule includes something again. */
-export const ownRules = Effect.fn("IgnoreRules.ownRules")(function* (): Effect.fn.Return<
-  { readonly files: ReadonlyArray<string>; readonly hasNegated: boolean },
-  never,
-  FileSystem.FileSystem | Path.Path | Workspace
-> {
+export const ownRules = Effect.fn("IgnoreRules.ownRules")(function* () {
   const path = yield* Path.Path
   const { folders } = yield* Workspace
   const files: Array<string> = []
@@ -184,7 +177,7 @@ export const isIgnored = Effect.fn("IgnoreRules.isIgnored")(function* (
   /** Relative to the folder of the rules, with forward slashes. */
   relative: string,
   isFolder = false
-): Effect.fn.Return<boolean> {
+) {
   const names = relative.split("/")
   let here = rules
   for (const [i, name] of names.entries()) {
@@ -210,10 +203,7 @@ interface WalkedFolder {
  * The regular files below a folder that are not ignored, folder by folder, in no particular order. Links are not
  * followed, and an unreadable folder has no files.
  */
-export const walk = (
-  folder: string,
-  choice: IgnoreChoice
-): Stream.Stream<WalkedFolder, never, FileSystem.FileSystem | Path.Path | Workspace> =>
+export const walk = (folder: string, choice: IgnoreChoice) =>
   Stream.unwrap(
     Effect.gen(function* () {
       const path = yield* Path.Path

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { defaults } from "../../../src/domain/settings/Settings.ts"
 import { withAllowed, withoutSetting, withSetting } from "../../../src/domain/settings/SettingsEdits.ts"
 import { dotted, setValues, valueAt, withValue } from "../../../src/domain/settings/SettingsKey.ts"
-import { jsonOf, settingsProblemKey } from "../../../src/domain/settings/SettingsText.ts"
+import { jsonOf } from "../../../src/domain/settings/SettingsText.ts"
 import { strideOf } from "../../support/runs.ts"
 import { all } from "../../support/settings.ts"
 
@@ -109,7 +109,7 @@ describe("setting one value", () => {
     ["that is out of range", `{}`, ["compressionThreshold"], 2, "compressionThreshold"]
   ] as const)("rejects %s", (_rule, text, path, value, key) => {
     const result = withSetting(text, path, value)
-    assert.strictEqual(Result.isFailure(result) ? settingsProblemKey(result.failure) : "none", key)
+    assert.strictEqual(Result.isFailure(result) ? result.failure.key : "none", key)
   })
 })
 

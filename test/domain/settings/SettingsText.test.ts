@@ -5,8 +5,6 @@ import {
   environmentNames,
   emptySettings,
   parseSettings,
-  settingsProblemKey,
-  settingsProblemText,
   strictJson
 } from "../../../src/domain/settings/SettingsText.ts"
 import { all } from "../../support/settings.ts"
@@ -102,8 +100,8 @@ describe("a settings file", () => {
     const read = parseSettings(text)
     assert.isTrue(Result.isFailure(read))
     if (Result.isFailure(read)) {
-      assert.strictEqual(settingsProblemKey(read.failure), key)
-      assert.match(settingsProblemText(read.failure), expected)
+      assert.strictEqual(read.failure.key, key)
+      assert.match(read.failure.text, expected)
     }
   })
 
@@ -167,7 +165,7 @@ describe("variables in settings", () => {
 
   it("the expanded value is validated", () => {
     const read = parseSettings(`{"telemetry": {"endpoint": "$NAME"}}`, environment)
-    assert.strictEqual(read._tag === "Failure" ? settingsProblemKey(read.failure) : undefined, "telemetry.endpoint")
+    assert.strictEqual(read._tag === "Failure" ? read.failure.key : undefined, "telemetry.endpoint")
     assert.deepStrictEqual(environmentNames({ model: "$A ${B:-c}", allowed: ["$D"] }), ["A", "B"])
   })
 })

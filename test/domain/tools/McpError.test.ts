@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration } from "effect"
 import { HttpError, McpClientError, ProtocolError, TimeoutError, TransportError } from "effect/ai/McpClientError"
-import { mayBeNewer, mcpErrorText, mcpProblemText, type McpProblem } from "../../../src/domain/tools/McpError.ts"
+import { mayBeNewer, mcpErrorText } from "../../../src/domain/tools/McpError.ts"
 
 const transport = (description: string, cause?: unknown) => new TransportError({ description, cause })
 const http = (status: number, description?: string) =>
@@ -35,28 +34,4 @@ describe("the words for an error of a server", () => {
       assert.strictEqual(mayBeNewer(error), newer)
     })
   }
-})
-
-describe("a problem of a server", () => {
-  const left = (fault: Extract<McpProblem, { _tag: "LeftOut" }>["fault"]): McpProblem => ({
-    _tag: "LeftOut",
-    server: "s_1",
-    fault
-  })
-  const lastWords = "; its last words: w_1"
-  it.each<readonly [problem: McpProblem, facts: string]>([
-    [left({ _tag: "NoAnswer", timeout: Duration.seconds(90), lastWords }), "s_1 1m 30s w_1"],
-    [left({ _tag: "VariablesNotSet", names: ["A_1", "B_2"] }), "s_1 $A_1 $B_2"],
-    [left({ _tag: "NoProgram", command: "c_1" }), "s_1 c_1"],
-    [
-      left({ _tag: "Failed", error: new McpClientError({ reason: http(401) }), where: "p_1", lastWords }),
-      "s_1 401 w_1"
-    ],
-    [{ _tag: "ToolsLeftOut", server: "s_1", offered: 130, left: 30, maxTools: 100 }, "s_1 130 30 100"],
-    [{ _tag: "ToolsUnreadable", server: "s_1", names: ["t_1", "t_2"] }, "s_1 t_1 t_2"]
-  ])("names %j", (problem, facts) => {
-    const text = mcpProblemText(problem)
-    assert.strictEqual((text.match(/\$?\w*\d\w*/g) ?? []).join(" "), facts)
-    assert.notInclude(text, "\n")
-  })
 })

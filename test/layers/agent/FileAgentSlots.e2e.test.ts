@@ -16,8 +16,9 @@ const shared = Effect.gen(function* () {
 })
 
 describe("slots", () => {
+  const memory = AgentSlots.inMemory()
   const variants = [
-    ["of one process", Effect.map(AgentSlots.inMemory, (slots) => ({ one: slots, other: slots }))],
+    ["of one process", Effect.sync(() => ({ one: memory, other: memory }))],
     ["of several processes", Effect.map(shared, ({ one, other }) => ({ one, other }))]
   ] as const
   for (const [name, made] of variants) {

@@ -3,7 +3,7 @@ import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from 
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
-import { EnvFiles, envNoticeText } from "../../../src/services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
 import type { TrustAnswer } from "../../../src/services/workspace/Trust.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -37,7 +37,7 @@ const found = (
     const model = yield* Config.option(Config.NonEmptyString("GEMINI_MODEL"))
     return {
       ...files,
-      notices: files.notices.map(envNoticeText),
+      notices: files.notices,
       file: files.file?.slice(at().length + 1),
       model: Option.getOrUndefined(model)
     }

@@ -27,6 +27,35 @@ describe("Agent", () => {
     assert.include((yield* transcript(chat))[2], `slow → {"output":"first"} | fast → {"output":"second"}`)
   })
 
+  it.effect("runs calls that start agents in parallel, after the calls before them", function* () {
+    const second = yield* Deferred.make<void>()
+    const order: Array<string> = []
+    const noted = (name: string, work: Effect.Effect<unknown>) =>
+      Effect.as(
+        Effect.andThen(
+          work,
+          Effect.sync(() => order.push(name))
+        ),
+        name
+      )
+    const agents = [
+      tool("slow", "execute", () => noted("slow", Deferred.await(second))),
+      tool("fast", "execute", () => noted("fast", Deferred.succeed(second, undefined)))
+    ].map((each) => ({ ...each, isAgent: true as const }))
+    const edits = tool("edit", "edit", () => noted("edit", Effect.void))
+    const reads = tool("look", "read", () => noted("look", Effect.void))
+    const { chat, run } = yield* agent({
+      tools: [...agents, edits, reads],
+      answers: [
+        calling(asking("look", "a"), asking("slow", "x"), asking("fast", "y"), asking("edit", "z")),
+        saying("done")
+      ]
+    })
+    yield* Stream.runDrain(run("go"))
+    assert.deepStrictEqual([order[0], order.length, order[3]], ["look", 4, "edit"])
+    assert.match((yield* transcript(chat))[2] ?? "", /^.*look.*slow.*fast.*edit/)
+  })
+
   it.effect("runs the tool of a name before one that has it for an alias, wherever it stands", function* () {
     const named = (name: string, aliases: ReadonlyArray<string>) => ({
       ...tool(name, "read", () => Effect.succeed(name)),

@@ -1,68 +1,69 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
 import type { AgentResult, Running } from "../../../src/services/agent/AgentRunner.ts"
-import {
-  busyChildren,
-  countReply,
-  emptyRegistry,
-  expendable,
-  maxEndedAgents,
-  type Registry,
-  reserve,
-  withChild,
-  withEnd,
-  withoutChild
-} from "../../../src/services/agent/ChildRegistry.ts"
+import { type Child, ChildRegistry, countReply, maxEndedAgents } from "../../../src/services/agent/ChildRegistry.ts"
 
 const scope = Scope.makeUnsafe()
 const agent = { name: "scout", description: "", runner: { start: () => Effect.never } }
 const running: Running = { id: "r", result: Effect.never, send: () => Effect.never }
 const result: AgentResult = { text: "", reason: "GOAL", turns: 1, duration: 0, session: undefined }
 
-const start = (before: Registry, max = Infinity): Registry =>
-  reserve({ agent, scope, started: 0, task: "look" }, max)(before)[1]
-const started = (count: number): Registry =>
-  Array.from({ length: count }).reduce<Registry>((before) => start(before), emptyRegistry)
-const end = (before: Registry, id: string): Registry => withEnd(before, id, { _tag: "Ended", running, result })
-const owing = (before: Registry, id: string): Registry =>
-  withChild(before, id, (child) => ({ ...child, due: child.due + 1 }))
+const registryOf = (count: number): ChildRegistry => {
+  const registry = new ChildRegistry()
+  for (let number = 0; number < count; number += 1) start(registry)
+  return registry
+}
+const start = (registry: ChildRegistry, max = Infinity) =>
+  registry.reserve({ agent, scope, started: 0, task: "look" }, max)
+const child = ({ children }: ChildRegistry, number: number): Child => children.get(`scout-${number}`) ?? assert.fail()
+const end = (registry: ChildRegistry, number: number): void =>
+  registry.end(child(registry, number), { _tag: "Ended", running, result })
+const owe = (registry: ChildRegistry, number: number): void => {
+  child(registry, number).due += 1
+}
 const ids = (children: Iterable<{ readonly id: string }>): string =>
   [...children].map(({ id }) => id.slice(6)).join(" ")
 
 describe("started agents", () => {
-  const cases: ReadonlyArray<readonly [rule: string, registry: Registry, all: string, busy: string]> = [
-    ["have numbers in starting order", started(3), "1 2 3", "1 2 3"],
-    ["are no more than may be at work", start(started(2), 2), "1 2", "1 2"],
-    ["make room when they end", start(end(started(2), "scout-1"), 2), "2 1 3", "2 3"],
+  const cases: ReadonlyArray<
+    readonly [rule: string, count: number, change: (registry: ChildRegistry) => void, all: string, busy: string]
+  > = [
+    ["have numbers in starting order", 3, () => undefined, "1 2 3", "1 2 3"],
+    ["are no more than may be at work", 2, (all) => start(all, 2), "1 2", "1 2"],
+    ["make room when they end", 2, (all) => (end(all, 1), start(all, 2)), "2 1 3", "2 3"],
+    ["make no room for a reply that they owe", 2, (all) => (end(all, 1), owe(all, 1), start(all, 2)), "2 1 3", "1 2 3"],
+    ["get no number twice", 2, (all) => (all.children.delete("scout-2"), start(all)), "1 3", "1 3"],
     [
-      "make no room for a reply that they owe",
-      start(owing(end(started(2), "scout-1"), "scout-1"), 2),
-      "2 1 3",
-      "1 2 3"
-    ],
-    ["get no number twice", start(withoutChild(started(2), "scout-2")), "1 3", "1 3"],
-    ["that are not there do not change", end(owing(started(1), "scout-9"), "scout-9"), "1", "1"]
+      "that are forgotten do not come back",
+      2,
+      (all) => {
+        const forgotten = child(all, 2)
+        all.children.delete("scout-2")
+        all.end(forgotten, { _tag: "Ended", running, result })
+      },
+      "1",
+      "1"
+    ]
   ]
-  for (const [rule, registry, all, busy] of cases) {
-    it(rule, () => assert.deepStrictEqual([ids(registry.children.values()), ids(busyChildren(registry))], [all, busy]))
+  for (const [rule, count, change, all, busy] of cases) {
+    it(rule, () => {
+      const registry = registryOf(count)
+      change(registry)
+      assert.deepStrictEqual([ids(registry.children.values()), ids(registry.busy)], [all, busy])
+    })
   }
 
   it("are forgotten in the order in which they ended, unless they owe a reply", () => {
-    const all = Array.from({ length: maxEndedAgents + 2 }, (_, index) => `scout-${maxEndedAgents + 2 - index}`)
-    const ended = all.reduce(end, started(all.length + 1))
-    assert.strictEqual(ids(expendable(ended)), "66 65")
-    assert.strictEqual(ids(expendable(owing(ended, "scout-66"))), "65")
+    const registry = registryOf(maxEndedAgents + 3)
+    for (let number = maxEndedAgents + 2; number > 0; number -= 1) end(registry, number)
+    assert.strictEqual(ids(registry.expendable), "66 65")
+    owe(registry, 66)
+    assert.strictEqual(ids(registry.expendable), "65")
   })
 })
 
 it("five replies in a row are messages, then one is only stored, and the count begins anew", () => {
-  const numbers: Array<number | undefined> = []
-  let registry = started(1)
-  for (let count = 0; count < 8; count += 1) {
-    const [number, next] = countReply("scout-1")(registry)
-    numbers.push(number)
-    registry = next
-  }
+  const one = child(registryOf(1), 1)
+  const numbers = Array.from({ length: 8 }, () => countReply(one))
   assert.deepStrictEqual(numbers, [1, 2, 3, 4, 5, undefined, 1, 2])
-  assert.deepStrictEqual(countReply("scout-2")(registry), [undefined, registry])
 })

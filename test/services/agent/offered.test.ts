@@ -119,7 +119,9 @@ describe("the agents of a parent", () => {
           Effect.succeed(
             McpServers.of({
               tools: [echo(`mcp_${Object.keys(servers).join()}_own`, "fetch")],
-              problems: [{ _tag: "ToolsLeftOut", server: "docs", offered: 3, left: 2, maxTools: 1 }]
+              problems: [
+                "The MCP server docs offers 3 tools; 2 are ignored, beyond 1 or described at too great a length"
+              ]
             })
           )
       }).pipe(Effect.provide(logger))

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { type Part, response, text } from "../../../src/domain/content/Content.ts"
 import type { OutputBound } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { entry } from "../../../src/layers/testing/SessionHistories.ts"
-import { withBounds } from "../../../src/services/chat/FitToolResults.ts"
+import { withBounds } from "../../../src/services/chat/AppendMessages.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { assert, it } from "../../support/vitest.ts"
 

@@ -137,7 +137,6 @@ describe("a message without an answer", () => {
     let turns = 0
     const loops = {
       reset: Effect.void,
-      strikes: Effect.succeed(0),
       again: Effect.void,
       turn: () =>
         Effect.sync(() => ((turns += 1) === 1 ? { kind: "approach" as const, detail: "in circles" } : undefined)),

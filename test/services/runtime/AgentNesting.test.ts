@@ -42,7 +42,7 @@ const entered = Effect.fnUntraced(function* (
   settings: SettingsFile = {},
   options: Parameters<typeof AgentNesting.enter>[1] = {}
 ) {
-  const slots = yield* AgentSlots.inMemory
+  const slots = AgentSlots.inMemory()
   const nesting = yield* AgentNesting.enter(settings, options).pipe(Effect.provide(machine(inherited, slots)))
   return { nesting, isCounted: !(yield* Effect.scoped(slots.take(1))) }
 })

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseSettings } from "../../../src/domain/settings/SettingsText.ts"
 import { GeminiImport, type ImportOptions } from "../../../src/services/settings/GeminiImport.ts"
-import { type ImportReport, skipReasonText } from "../../../src/services/settings/ImportReport.ts"
+import { type ImportReport } from "../../../src/services/settings/ImportReport.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
@@ -50,7 +50,7 @@ const ground = Effect.fnUntraced(function* (
 const rowsOf = (rows: ReadonlyArray<{ readonly kind: string; readonly from: string }>) =>
   rows.map(({ from, kind }) => `${kind} ${from}`)
 
-const whys = (rows: ImportReport["notTaken"]) => rows.map(({ from, reason }) => `${from}: ${skipReasonText(reason)}`)
+const whys = (rows: ImportReport["notTaken"]) => rows.map(({ from, why }) => `${from}: ${why}`)
 
 const agent = "---\nname: a\ndescription: does a\n---\nDo it.\n"
 const skill = "---\nname: s\ndescription: how s is done\n---\nSo.\n"
@@ -109,7 +109,7 @@ describe("the fixture folder", () => {
     const again = yield* run({ from })
     assert.deepStrictEqual(again.taken, [])
     assert.deepStrictEqual(rowsOf(again.kept).toSorted(), rowsOf(report.taken).toSorted())
-    assert.isTrue(again.kept.every(({ isSame }) => isSame))
+    assert.isTrue(again.kept.every(({ why }) => why === "already has this value"))
     assert.deepStrictEqual(again.notTaken, report.notTaken)
     assert.deepStrictEqual(yield* filesIn("kept"), { ...files, "settings.json": settings })
   })
@@ -145,10 +145,10 @@ describe("existing files", () => {
     })
     assert.deepStrictEqual(rowsOf(report.taken), ["setting context.discoveryMaxDirs"])
     assert.deepStrictEqual(
-      report.kept.map(({ from, isSame }) => [from, isSame]),
+      report.kept.map(({ from, why }) => [from, why]),
       [
-        ["model.name", false],
-        ["agents/a.md", true]
+        ["model.name", "another value is set here and is kept"],
+        ["agents/a.md", "already has this value"]
       ]
     )
     assert.deepStrictEqual(whys(report.notTaken), [

@@ -1,13 +1,35 @@
 import { Effect } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import type { ApprovalMode } from "../../../domain/tools/Approval.ts"
 import { mcpSource } from "../../../domain/tools/McpServer.ts"
+import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
+import type { Tool } from "../../../services/tools/Tool.ts"
 import { definitions } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
-import { agentRows, toolRows } from "../../output/ToolList.ts"
 import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 /** The slash commands `/tools`, `/agents` and `/mcp`: list what the model can use. */
+
+/** Whether a tool asks before it runs, as far as this is known before a call. */
+const approvalText = (mode: ApprovalMode, { kind }: Tool): string => {
+  if (kind === "read" || mode === "all" || (mode === "edits" && kind === "edit")) return ""
+  return mode === "plan" && kind !== "fetch" ? " Waits for the plan." : " Asks first."
+}
+
+const firstSentence = (text: string): string => printableLine(text).split(/(?<=\.)\s/)[0] ?? ""
+
+/** The tools without the agents: name, description and whether each asks first. */
+const toolRows = ({ agents, approval, tools }: AgentHost): Effect.Effect<ReadonlyArray<readonly [string, string]>> =>
+  Effect.map(approval.shownMode, (mode) =>
+    tools
+      .filter(({ name }) => !agents.tools.some((agent) => agent.name === name))
+      .map((tool) => [tool.name, `${firstSentence(tool.description)}${approvalText(mode, tool)}`] as const)
+  )
+
+/** The agents that the model can delegate to: name and description. */
+const agentRows = ({ agents }: AgentHost): ReadonlyArray<readonly [string, string]> =>
+  agents.tools.map(({ description, name }) => [name, firstSentence(description)] as const)
 
 /** Writes a table of names and descriptions, or a line when there are none. */
 export const writeRows = Effect.fnUntraced(function* (

@@ -106,10 +106,7 @@ const isMendable = ({ content, file }: FailedEdit): boolean =>
  * Corrections by the small model, asked once per edit; by the model of the conversation (`family`) where that is not Google's. Answers
  * are kept, also empty ones.
  */
-export const make = Effect.fnUntraced(function* (
-  family = "",
-  capacity = maxCachedCorrections
-): Effect.fn.Return<EditCorrections, never, Model> {
+export const make = Effect.fnUntraced(function* (family = "", capacity = maxCachedCorrections) {
   const { generate } = yield* Model
   const { model: name, ...generation } = modelFor("edit", family)
   const ask = ({ edit: { content, file, instruction: purpose, newText, oldText, problem } }: CorrectionKey) =>

@@ -17,7 +17,7 @@ import * as AtomicFile from "../../platform/AtomicFile.ts"
 import { read } from "../../platform/RegularFile.ts"
 import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { fileReadFailure, pathArgument, type Prepared, ToolFailure } from "../Tool.ts"
+import { fileReadFailure, pathArgument, ToolFailure } from "../Tool.ts"
 
 /** Plans, asks about, writes and records changes of files, for the tools that edit. */
 
@@ -60,18 +60,6 @@ interface Change {
   readonly current: FileState
   readonly after: string
   readonly diff: FileDiff
-}
-
-/** Changes files of the workspace. */
-interface FileChanges {
-  /**
-   * Prepares a change of one file to the text that `after` returns. The file is read once; a failure says why it cannot be changed as
-   * text. The change is written completely or not at all, with missing folders, and not when the file changed since it was read.
-   */
-  readonly prepare: (
-    requested: string,
-    after: (current: FileState) => Effect.Effect<string, ToolFailure>
-  ) => Effect.Effect<Prepared<FileChangeResult>>
 }
 
 /** Longer paths may be cut in a title, so the question repeats them. */
@@ -267,26 +255,25 @@ const changeOf = Effect.fnUntraced(function* (
   } satisfies Change
 })
 
-/** Makes `FileChanges` for this workspace. */
-export const fileChanges: Effect.Effect<FileChanges, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
-  function* () {
-    const path = yield* Path.Path
-    const workspace = yield* Workspace
-    const fs = workspace.files(yield* FileSystem.FileSystem)
-    const edited: EditedWorkspace = {
-      fs,
-      path,
-      workspace,
-      steering: yield* SteeringSettings,
-      gate: yield* Gate,
-      record: yield* FileRecorder
-    }
-    return {
-      prepare: (requested, after) =>
-        Effect.map(Effect.cached(changeOf(edited, requested, after)), (change) => ({
-          question: Effect.flatMap(change, (made) => questionOf(edited, made)),
-          run: Effect.flatMap(change, (made) => write(edited, made))
-        }))
-    }
+/**
+ * Makes the function that prepares a change of one file of this workspace to the text that `after` returns. The file is read once; a
+ * failure says why it cannot be changed as text. The change is written completely or not at all, with missing folders, and not when the
+ * file changed since it was read.
+ */
+export const fileChanges = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const workspace = yield* Workspace
+  const edited: EditedWorkspace = {
+    fs: workspace.files(yield* FileSystem.FileSystem),
+    path,
+    workspace,
+    steering: yield* SteeringSettings,
+    gate: yield* Gate,
+    record: yield* FileRecorder
   }
-)
+  return (requested: string, after: (current: FileState) => Effect.Effect<string, ToolFailure>) =>
+    Effect.map(Effect.cached(changeOf(edited, requested, after)), (change) => ({
+      question: Effect.flatMap(change, (made) => questionOf(edited, made)),
+      run: Effect.flatMap(change, (made) => write(edited, made))
+    }))
+})

@@ -172,12 +172,7 @@ export const searchOne = Effect.fnUntraced(
 )
 
 /** The files of a search, found by walking through its folder. */
-export const filesByWalk = Effect.fnUntraced(function* ({
-  choice,
-  includes: isWanted,
-  isFile,
-  target
-}: Search): Effect.fn.Return<ReadonlyArray<string>, never, Needs> {
+export const filesByWalk = Effect.fnUntraced(function* ({ choice, includes: isWanted, isFile, target }: Search) {
   if (isFile) return [target]
   const path = yield* Path.Path
   const files: Array<string> = []

@@ -7,7 +7,7 @@ import { read } from "../../platform/RegularFile.ts"
 import type { FileSettings } from "../../workspace/FileLimits.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { fileReader } from "./FolderToolArguments.ts"
+import { fileReader, withoutNulls } from "./FolderToolArguments.ts"
 
 /** The `read_file` tool, and the answers for files that other tools give, too. */
 
@@ -36,11 +36,7 @@ const older = ({
   const start = start_line ?? (typeof offset === "number" ? offset + 1 : offset)
   const first = typeof start === "number" ? start : 1
   const end = end_line ?? (typeof limit === "number" ? first + limit - 1 : limit)
-  const named = { file_path: file_path ?? absolute_path, start_line: start, end_line: end }
-  return {
-    ...rest,
-    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined && value !== null))
-  }
+  return withoutNulls({ ...rest, file_path: file_path ?? absolute_path, start_line: start, end_line: end })
 }
 
 const failure = (type: string, message: string) => new ToolFailure({ message, type })

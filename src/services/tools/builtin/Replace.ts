@@ -121,7 +121,7 @@ const after = Effect.fnUntraced(function* (
 /** The `replace` tool: another text in place of one that the file has. */
 export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const changes = yield* fileChanges
+    const prepare = yield* fileChanges
     const corrector = yield* EditCorrector
     return makePrepared({
       name: "replace",
@@ -131,7 +131,7 @@ export const replace: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Pa
       result: FileChangeResult,
       kind: "edit",
       title: ({ file_path }) => file_path,
-      prepare: (args) => changes.prepare(args.file_path, (current) => after(corrector, current, args))
+      prepare: (args) => prepare(args.file_path, (current) => after(corrector, current, args))
     })
   }
 )

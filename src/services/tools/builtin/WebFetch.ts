@@ -4,13 +4,92 @@ import { type Dns, NetAddress } from "effect/net"
 import { clipped, firstUnits, joinBytes } from "../../../domain/text/Bytes.ts"
 import { htmlText } from "../../../domain/text/HtmlText.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
+import { protect } from "../../../domain/text/UntrustedText.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { hostOf, isSameSite, webAddresses } from "../../../domain/tools/WebAddress.ts"
-import { decodePage, mediaType, pageElement } from "../../../domain/tools/WebPage.ts"
 import { publicAddresses } from "../../platform/PublicNetwork.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 
 /** The `web_fetch` tool: reads pages of the public internet. */
+
+/** A page whose text was read. */
+interface WebPage {
+  readonly url: URL
+  readonly type: string
+  readonly text: string
+  readonly note: string
+}
+
+/** A media type (RFC 6838). */
+const typeName = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/
+
+const textTypes = /^text\/|[/+](?:json|xml|yaml|toml|javascript|ecmascript|x-sh|x-ndjson|sql|graphql|rtf)$/
+
+/** Returns the media type of a `Content-Type` header, and how pages of it are read. A page without a type is text. */
+export const mediaType = (
+  contentType: string
+): { readonly type: string; readonly kind: "html" | "text" | "other" | "invalid" } => {
+  const type = (contentType.split(";")[0] ?? "").trim().toLowerCase()
+  if (type === "") return { type, kind: "text" }
+  if (!typeName.test(type)) return { type, kind: "invalid" }
+  if (type === "text/html" || type === "application/xhtml+xml") return { type, kind: "html" }
+  return { type, kind: textTypes.test(type) ? "text" : "other" }
+}
+
+/** Decodes a page in the encoding that the server names, or else the page itself. An unknown encoding is read as UTF-8. */
+export const decodePage = (bytes: Uint8Array, contentType: string): string => {
+  const beginning = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024))
+  const label =
+    /charset\s*=\s*["']?([\w-]+)/i.exec(contentType)?.[1] ??
+    /<meta[^>]+charset\s*=\s*["']?([\w-]+)/i.exec(beginning)?.[1]
+  const decoder = Result.try(() => new TextDecoder(label ?? "utf-8"))
+  return Result.getOrElse(decoder, () => new TextDecoder("utf-8")).decode(bytes)
+}
+
+/** Returns the element that marks a page as untrusted. Nothing in the page can close it or open another. */
+export const pageElement = ({ note, text, type, url }: WebPage): string =>
+  [
+    `<web_page url=${JSON.stringify(url.href)} type=${JSON.stringify(type)}>`,
+    protect(text),
+    `</web_page>${note === "" ? "" : `\n(${note})`}`
+  ].join("\n")
+
+/** Removes sentence ends and brackets that are not part of an address. A bracket that was opened within the address is part of it. */
+const trimmed = (address: string): string => {
+  let end = address.length
+  for (; end > 0; end -= 1) {
+    const char = address[end - 1] ?? ""
+    if (".,;:!?*_".includes(char)) continue
+    const opens = { ")": "(", "]": "[", "}": "{" }[char]
+    if (opens === undefined || address.slice(0, end - 1).includes(opens)) break
+  }
+  return address.slice(0, end)
+}
+
+/** Returns the raw file for the address of a file page on GitHub. */
+const rawOnGitHub = (url: URL): URL => {
+  const [, owner, repository, kind, ...rest] = url.pathname.split("/")
+  if (url.protocol !== "https:" || url.hostname !== "github.com" || kind !== "blob" || rest.length < 2) return url
+  return new URL(`https://raw.githubusercontent.com/${owner}/${repository}/${rest.join("/")}`)
+}
+
+/** Returns every http and https address of a text, each once, in order. */
+export const webAddresses = (text: string): ReadonlyArray<URL> => {
+  const addresses = new Map<string, URL>()
+  for (const [address] of text.matchAll(/\bhttps?:\/\/[^\s<>"'`\\^|]+/gi)) {
+    if (!URL.canParse(trimmed(address))) continue
+    const url = rawOnGitHub(new URL(trimmed(address)))
+    url.hash = ""
+    addresses.set(url.href, url)
+  }
+  return [...addresses.values()]
+}
+
+/** Returns the host of an address, as grants and rate limits name it. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, "")
+
+/** Whether permission for one address covers the other: the same host, with or without `www`. */
+const isSameSite = (one: URL, other: URL): boolean =>
+  hostOf(one).replace(/^www\./, "") === hostOf(other).replace(/^www\./, "")
 
 /** Limits: addresses per call, time per page, characters of an answer, requests per minute to one host. */
 const maxAddresses = 20

@@ -26,7 +26,7 @@ const inSameForm = (before: string | undefined, content: string): string => {
 /** The `write_file` tool: a new file, or another text in place of all that it has. */
 export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const changes = yield* fileChanges
+    const prepare = yield* fileChanges
     const aggressive = yield* UnescapesContent
     return makePrepared({
       name: "write_file",
@@ -40,9 +40,7 @@ export const writeFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.
       kind: "edit",
       title: ({ file_path }) => file_path,
       prepare: ({ content, file_path }) =>
-        changes.prepare(file_path, ({ text }) =>
-          Effect.succeed(inSameForm(text, unescapedContent(content, aggressive)))
-        )
+        prepare(file_path, ({ text }) => Effect.succeed(inSameForm(text, unescapedContent(content, aggressive))))
     })
   }
 )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { webAddresses } from "../../../src/domain/tools/WebAddress.ts"
+import { webAddresses } from "../../../../src/services/tools/builtin/WebFetch.ts"
 
 describe("the web addresses of a text", () => {
   const cases: ReadonlyArray<readonly [rule: string, text: string, addresses: ReadonlyArray<string>]> = [

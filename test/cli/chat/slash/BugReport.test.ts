@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { fileNameOf } from "../../../src/cli/chat/slash/export.ts"
-import { bugReport } from "../../../src/cli/output/BugReport.ts"
+import { bugReport } from "../../../../src/cli/chat/slash/bug.ts"
+import { fileNameOf } from "../../../../src/cli/chat/slash/export.ts"
 
 describe("a bug report", () => {
   it("has no secrets, no words of the conversation and no home folder", () => {
@@ -30,7 +30,7 @@ describe("a bug report", () => {
 describe("the name of an exported file", () => {
   it.each([
     ["Fix the parser!", "fix-the-parser"],
-    ["../../etc/passwd", "etc-passwd"],
+    ["../../../etc/passwd", "etc-passwd"],
     ["…", "conversation"],
     ["Größe und 中文", "größe-und-中文"]
   ] as const)("%s: %s", (title, expected) => assert.strictEqual(fileNameOf(title), expected))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { exitText, lastLines } from "../../../src/domain/agent/ProcessExit.ts"
+import { exitText, lastLines } from "../../../src/layers/agent/ProcessAgent.ts"
 
 describe("the end of an agent's process", () => {
   it.each([

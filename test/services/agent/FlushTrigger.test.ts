@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { flushTokens, forcedLogBytes, isFlushDue, isSilentAnswer } from "../../../src/domain/agent/FlushTrigger.ts"
+import { flushTokens, forcedLogBytes, isFlushDue, isSilentAnswer } from "../../../src/services/agent/MemoryFlush.ts"
 
 describe("the memory flush", () => {
   it("openclaw: is due 4,000 tokens before the compression, or half of what there is (OpenClaw 2026.9)", () => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chainedTask, numberedResults } from "../../../src/domain/agent/AgentBatch.ts"
+import { chainedTask, numberedResults } from "../../../src/services/agent/RunAgents.ts"
 
 describe("a chain", () => {
   it("inserts the previous answer into a task wherever it is named, as literal text", () =>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import { addressOf, isLocalName, isPublic } from "../../../src/domain/tools/NetworkAddress.ts"
+import { addressOf, isLocalName, isPublic } from "../../../src/services/platform/PublicNetwork.ts"
 import { corpus } from "../../support/corpus.ts"
 
 /** Whether a URL's host is an address, and then whether that is public. */

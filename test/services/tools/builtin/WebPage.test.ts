@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { decodePage, mediaType, pageElement } from "../../../src/domain/tools/WebPage.ts"
+import { decodePage, mediaType, pageElement } from "../../../../src/services/tools/builtin/WebFetch.ts"
 
 describe("mediaType", () => {
   it.each([
