@@ -222,7 +222,7 @@ export interface SessionLines {
   readonly lines: ReadonlyArray<string>
   readonly unheld: Skipped
   /** Keeps the ids that a message had. */
-  readonly claim: (item: Row | Cut) => void
+  readonly claim?: (item: Row | Cut) => void
   /** Writes a message. `index`: its place among the messages of its segment. */
   readonly row: (item: Row, calls: NativeCalls, index: number) => void
   /** Writes a compaction. */
@@ -248,7 +248,7 @@ export const layoutWriter = (
     const written = begin(transcript, session)
     for (const item of segments.flat()) {
       yield
-      written.claim(item)
+      written.claim?.(item)
     }
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
