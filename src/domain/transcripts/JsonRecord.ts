@@ -24,5 +24,16 @@ export const natural = (value: unknown): number | undefined =>
 /** Returns the kind under a key of a record; a record without one is of an unknown kind. */
 export const kindAt = (record: Json, key = "type"): string => textAt(record, key) ?? "unknown record"
 
+/** Returns the kinds that a table lists: names, by what stands before them. */
+export const kindsIn = (table: Readonly<Record<string, string>>): ReadonlySet<string> =>
+  new Set(
+    Object.entries(table).flatMap(([prefix, names]) =>
+      names
+        .trim()
+        .split(/\s+/)
+        .map((name) => prefix + name.replaceAll("-without-", " without "))
+    )
+  )
+
 /** Passes over records of these kinds. A fold that names them does not compile when its agent's decoder learns another one. */
 export const passOver = <Kind extends string>(_record: { readonly _tag: NoInfer<Kind> }): undefined => undefined

@@ -3,7 +3,7 @@ import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, natural, textAt } from "../JsonRecord.ts"
+import { instant, kindsIn, natural, textAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 
@@ -13,11 +13,9 @@ import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
  */
 
 /** Parts and rows that this program knows and does not read. A text is one that opencode ignores, too. */
-export const ignoredKinds: ReadonlySet<string> = new Set(
-  ["agent", "compaction", "patch", "retry", "snapshot", "step-finish", "step-start", "text"].map(
-    (kind) => `part: ${kind}`
-  )
-)
+export const ignoredKinds = kindsIn({
+  "part: ": "agent compaction patch retry snapshot step-finish step-start text"
+})
 
 /** The database holds values; there is no other spelling of them to keep. */
 const noText = () => undefined
