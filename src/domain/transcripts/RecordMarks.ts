@@ -1,14 +1,15 @@
 import { Schema } from "effect"
 import { Author, type Draft } from "../conversation/Conversation.ts"
-import type { Json } from "../text/JsonObject.ts"
+import { foreignNotes } from "../conversation/Projection.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { Usage } from "../tokens/Tokens.ts"
-import type { Piece } from "./ExactParts.ts"
-import { marksOf } from "./RecordLine.ts"
+import { type Piece, samePieces } from "./ExactParts.ts"
+import { marksOf, recordLine } from "./RecordLine.ts"
 import type { Step } from "./Transcript.ts"
 
 /**
- * Marks in the records that this program writes into other agents' files, and the steps made from records. Records may
- * repeat each other: an agent that sees only what follows a compaction needs the kept messages again after it.
+ * Marks in the records that this program writes into other agents' files, notes that name an author where a format has no field for
+ * it, and the steps made from records. Records may repeat each other: an agent that sees only what follows a compaction needs the kept messages again after it.
  */
 
 const MarksShape = Schema.Struct({
@@ -56,7 +57,7 @@ export const markedAuthor = (marks: Marks, native: Author | undefined): Author |
   marks.author === undefined ? native : (marks.author ?? undefined)
 
 /** Returns the mark for keys of a message besides its role and its parts. */
-export const keysMark = ({ content: { parts: _parts, role: _role, ...keys } }: Draft): Marks =>
+const keysMark = ({ content: { parts: _parts, role: _role, ...keys } }: Draft): Marks =>
   Object.keys(keys).length === 0 ? none : { keys }
 
 const withKeys = (draft: Draft, { keys }: Marks): Draft => {
@@ -76,8 +77,46 @@ const sameUsage = (left: Usage | undefined, right: Usage | undefined): boolean =
     left.cacheWriteHour === right.cacheWriteHour)
 
 /** Returns the mark for a usage that the record's own form would lose. */
-export const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>
+const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>
   usage === undefined || sameUsage(usage, native) ? none : { usage }
+
+/** Returns the author that a note in front of a message names, and the pieces without it. */
+export const splitAuthorNote = (
+  pieces: ReadonlyArray<Piece>
+): { readonly author: Author | undefined; readonly pieces: ReadonlyArray<Piece> } => {
+  const first = pieces[0]?.part
+  // A note is a plain text: not a thought, and without a signature.
+  const note = first !== undefined && Object.keys(first).length === 1 ? first.text : undefined
+  const author = note === foreignNotes.summary ? "summary" : note === foreignNotes.program ? "program" : undefined
+  return { author, pieces: author === undefined ? pieces : pieces.slice(1) }
+}
+
+/** What a line of a message stands for, besides its record. */
+export interface LineContent {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly marks: Marks
+  /** The message that begins with this line. */
+  readonly opens: Draft | undefined
+}
+
+/** Writes a record in its own form, together with everything that a reader of this form would lose. */
+export const exactLine = (
+  record: Json,
+  { marks, opens, pieces }: LineContent,
+  readBack: (value: Json, line: string) => Native
+): string => {
+  const native = recordLine(record)
+  // Own JSON: the line was parsed before.
+  const value: unknown = JSON.parse(native)
+  const read = readBack(isJson(value) ? value : {}, native)
+  const all: Marks = {
+    ...marks,
+    ...(opens === undefined || opens.author === read.author ? {} : { author: opens.author ?? null }),
+    ...(opens === undefined ? {} : { ...keysMark(opens), ...usageMark(opens, read.usage) })
+  }
+  const isExact = samePieces(read.pieces, pieces)
+  return isExact && Object.keys(all).length === 0 ? native : recordLine(record, isExact ? {} : { parts: pieces }, all)
+}
 
 type Id = string | number
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>

@@ -27,12 +27,11 @@ import {
   type NativeCall,
   unheldKind
 } from "../CompactionLayout.ts"
-import { exactLine } from "../ExactLine.ts"
 import { piecesOf } from "../ExactParts.ts"
+import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
-import { countsOf } from "../RecordUsage.ts"
+import { exactLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, Ids, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"

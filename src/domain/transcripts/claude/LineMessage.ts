@@ -1,7 +1,6 @@
 import type { Author } from "../../conversation/Conversation.ts"
 import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   callPiece,
   isOpenAnswer,
@@ -19,7 +18,7 @@ import { passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
-import { markedAuthor, type Marks, type Native, readMarks } from "../RecordMarks.ts"
+import { markedAuthor, type Marks, type Native, readMarks, splitAuthorNote } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { attachmentPieces } from "./Attachments.ts"

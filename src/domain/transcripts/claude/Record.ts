@@ -1,8 +1,7 @@
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
-import { kindAt, kindsIn, textAt, timeAt } from "../JsonRecord.ts"
-import { withCost } from "../RecordUsage.ts"
+import { kindAt, kindsIn, textAt, timeAt, withCost } from "../JsonRecord.ts"
 import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
 
@@ -219,3 +218,18 @@ export const decodeClaude = (record: Json) => {
 
 /** A record of Claude Code. */
 export type ClaudeRecord = ReturnType<typeof decodeClaude>
+
+/** What is known of a file so far. It is plain data, so that a scan can continue when the file has grown. */
+export interface CopiesState {
+  /** When a file began whose first record queues a prompt. */
+  began?: string
+}
+
+/**
+ * Reads the next record, and tells whether it is a copy. `/branch` names the origin of each; `--fork-session` does not, and repeats them
+ * after the prompt of the fork, which is later (Claude Code 2.1).
+ */
+export const isCopied = (state: CopiesState, { _tag, at, isForked }: ClaudeRecord): boolean => {
+  if (at !== undefined) state.began ??= _tag === "Queued" ? String(at) : ""
+  return isForked || (at !== undefined && at < Number(state.began))
+}

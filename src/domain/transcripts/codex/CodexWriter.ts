@@ -41,6 +41,8 @@ import { readItem } from "./Items.ts"
 /**
  * Writes Codex CLI rollouts. Every message is read back before it is written. When the items of its own form would not give the same
  * parts, the first one carries the exact parts besides.
+ *
+ * One file: the items and the records of one format and direction.
  */
 
 /** Replaces lone surrogates by U+FFFD in Codex's own form: it refuses a line that contains one. */

@@ -1,7 +1,6 @@
 import { exitCode } from "../../actions/ToolResults.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { type SourceText, sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   type Exact,
   type Piece,
@@ -17,6 +16,7 @@ import {
 import { textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
+import { splitAuthorNote } from "../RecordMarks.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"

@@ -1,7 +1,6 @@
 import { isCall, isPart, isResponse, isText, isThought, type Part, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
   callPiece,
@@ -16,7 +15,7 @@ import {
 import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
-import { markedAuthor, readMarks } from "../RecordMarks.ts"
+import { markedAuthor, readMarks, splitAuthorNote } from "../RecordMarks.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { isEnvironment, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
 import { decodeGeminiMessage, type GeminiRecord } from "./Record.ts"

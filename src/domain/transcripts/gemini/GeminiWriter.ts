@@ -8,11 +8,10 @@ import {
   type Part
 } from "../../content/Content.ts"
 import { type Author, type Draft, placeKey } from "../../conversation/Conversation.ts"
-import { missingResponse } from "../../conversation/Projection.ts"
+import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { withAuthorNote } from "../AuthorNote.ts"
 import { owedCalls } from "../CompactionLayout.ts"
 import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
 import { isProblem } from "../Problem.ts"
@@ -243,7 +242,10 @@ class Writing {
   private user(draft: Draft, from: number, stays: boolean): string {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
-    const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
+    const note = foreignNote(draft)
+    const native = isEnvironment
+      ? asContext(pieces)
+      : [...(note === undefined ? [] : [{ text: note }]), ...partsOf(pieces)]
     const record = { id: this.idFor(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
     const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const marks: Marks = stays ? { again: record.id } : {}

@@ -3,9 +3,8 @@ import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, kindsIn, natural, textAt } from "../JsonRecord.ts"
+import { instant, kindsIn, natural, textAt, usageOf as recordedUsage, withCost } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
-import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes what opencode records: a row of its database (`kind` is the table: session, message or part), or an element of the document

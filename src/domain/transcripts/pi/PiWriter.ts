@@ -25,12 +25,11 @@ import {
   type SessionLines,
   unheldKind
 } from "../CompactionLayout.ts"
-import { exactLine, type LineContent } from "../ExactLine.ts"
 import { type Piece, piecesOf } from "../ExactParts.ts"
+import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
-import { countsOf } from "../RecordUsage.ts"
+import { exactLine, type LineContent, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, Ids, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
