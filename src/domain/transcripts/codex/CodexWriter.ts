@@ -35,7 +35,7 @@ import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { authorInCodex } from "../voice/Voice.ts"
 import { clock, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
-import { carrier, continuesMessage, escaped, type ItemMessage, objectOf } from "./ItemMessage.ts"
+import { carrier, continuesMessage, escaped, type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
 
 /**
@@ -225,49 +225,31 @@ interface OpenCompaction {
   readonly rows: Array<{ readonly draft: Draft; readonly items: ReadonlyArray<WrittenItem> }>
 }
 
-class Rollout implements SessionLines {
-  readonly lines: Array<string> = []
-  readonly unheld = new Skipped()
+const rollout = (transcript: Transcript, made: string): SessionLines => {
+  const lines: Array<string> = []
+  const unheld = new Skipped()
   /** The kind of message that a reader would join the next item to. */
-  private open: ItemMessage["joins"]
-  private compacting: OpenCompaction | undefined
+  let open: ItemMessage["joins"]
+  let compacting: OpenCompaction | undefined
   /** Names of all calls so far, in file order, by which a reader names their results. */
-  private readonly names = new Map<string, string>()
+  const names = new Map<string, string>()
   /** The ids of the calls of custom tools. */
-  private readonly custom = new Set<string>()
-  private model: string | undefined
-  private total = nothing
-  private readonly time: ReturnType<typeof clock>
-  private readonly transcript: Transcript
+  const custom = new Set<string>()
+  let contextModel: string | undefined
+  let total = nothing
+  const time = clock(transcript.steps, true)
 
-  constructor(transcript: Transcript, made: string) {
-    this.transcript = transcript
-    this.time = clock(transcript.steps, true)
-    const { cwd = "", session } = transcript
-    const isOwn = isUuid(session)
-    const payload = {
-      id: isOwn ? session : uuidOf(made)(0),
-      timestamp: isoTime(this.time.now),
-      cwd,
-      originator: "palimpsest",
-      cli_version: "0.0.0",
-      source: "cli"
-    }
-    this.write("session_meta", payload, isOwn ? {} : wellFormed({ session: session ?? null }))
-    this.context(transcript.model)
-  }
-
-  private write(type: string, payload: Json, marks: Json = {}): void {
-    const timestamp = isoTime(this.time.now)
-    this.lines.push(recordLine({ timestamp, type, payload: wellFormed(payload) }, {}, marks))
+  const write = (type: string, payload: Json, marks: Json = {}): void => {
+    const timestamp = isoTime(time.now)
+    lines.push(recordLine({ timestamp, type, payload: wellFormed(payload) }, {}, marks))
   }
 
   /** Codex resumes under its own settings; these are cautious defaults. */
-  private context(model: string | undefined): void {
-    if (model === undefined || model === this.model) return
-    this.model = model
-    this.write("turn_context", {
-      cwd: this.transcript.cwd ?? "",
+  const context = (model: string | undefined): void => {
+    if (model === undefined || model === contextModel) return
+    contextModel = model
+    write("turn_context", {
+      cwd: transcript.cwd ?? "",
       approval_policy: "on-request",
       sandbox_policy: { type: "read-only" },
       model,
@@ -275,64 +257,63 @@ class Rollout implements SessionLines {
     })
   }
 
-  row({ again, draft, inserted }: Row, calls: NativeCalls, index: number): void {
+  const row = ({ again, draft, inserted }: Row, calls: NativeCalls, index: number): void => {
     const { content, model, usage } = draft
     const isSeen = inserted || again !== undefined
     if (!isSeen) {
-      this.settle()
-      this.time.at(draft)
-      if (content.role === "model") this.context(model)
+      settle()
+      time.at(draft)
+      if (content.role === "model") context(model)
     }
     const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const items = this.items(draft, call, again === undefined ? this.unheld : new Skipped())
+    const items = itemsOf(draft, call, again === undefined ? unheld : new Skipped())
     if (isSeen) {
-      this.compacting?.rows.push({ draft, items })
+      compacting?.rows.push({ draft, items })
       return
     }
-    for (const { item, marks } of items) this.write("response_item", item, marks)
-    this.say(draft)
-    if (usage !== undefined && content.role === "model") this.count(usage)
+    for (const { item, marks } of items) write("response_item", item, marks)
+    say(draft)
+    if (usage !== undefined && content.role === "model") count(usage)
   }
 
   /** Writes the event that the user sees. Codex lists sessions and separates turns by the user's events. */
-  private say({ author, content }: Draft): void {
+  const say = ({ author, content }: Draft): void => {
     if (author !== undefined) return
     const text = content.parts.flatMap((part) => (isText(part) && part.text !== "" ? [part.text] : [])).join("\n")
     if (text === "") return
-    this.write("event_msg", { type: content.role === "user" ? "user_message" : "agent_message", message: text })
+    write("event_msg", { type: content.role === "user" ? "user_message" : "agent_message", message: text })
   }
 
-  private count(usage: Usage): void {
+  const count = (usage: Usage): void => {
     if (usage.prompt + usage.answer + usage.thoughts === 0) return
-    this.total = addUsage(this.total, usage)
-    this.tokenCount(countsOf(usage))
+    total = addUsage(total, usage)
+    tokenCount(countsOf(usage))
     // A reader begins the next message here.
-    this.open = undefined
+    open = undefined
   }
 
-  private tokenCount(last: Json): void {
-    const info = { total_token_usage: countsOf(this.total), last_token_usage: last, model_context_window: null }
-    this.write("event_msg", { type: "token_count", info, rate_limits: null })
+  const tokenCount = (last: Json): void => {
+    const info = { total_token_usage: countsOf(total), last_token_usage: last, model_context_window: null }
+    write("event_msg", { type: "token_count", info, rate_limits: null })
   }
 
-  cut(cut: Cut): void {
-    this.settle()
+  const cut = (cut: Cut): void => {
+    settle()
     const summary = cut.compaction.insert.find(({ author }) => author === "summary")
     const message = summary === undefined ? "" : plainText(summary.content)
-    this.time.at(summary)
-    this.compacting = { cut, message: textAt(wellFormed({ message }), "message") ?? "", rows: [] }
-    this.open = undefined
+    time.at(summary)
+    compacting = { cut, message: textAt(wellFormed({ message }), "message") ?? "", rows: [] }
+    open = undefined
   }
 
   /**
    * Writes the compaction that is open, now that all that was shown from it on is known. A token count follows, as in Codex, which trusts
    * the last one of its file, and would compact again at once because of the earlier one.
    */
-  private settle(): void {
-    const { compacting } = this
+  const settle = (): void => {
     if (compacting === undefined) return
-    this.compacting = undefined
     const { cut, message, rows } = compacting
+    compacting = undefined
     const { trigger } = cut.compaction
     const isNative = rows.every(({ items }) => items.every(({ marks }) => Object.keys(marks).length === 0))
     // The environment stays where it is.
@@ -347,87 +328,95 @@ class Rollout implements SessionLines {
       }))
     const history = rows.flatMap(({ items }) => items.map(({ item }) => item)).filter(({ type }) => type !== carrier)
     const marks = { ...(trigger === "auto" ? {} : { trigger }), ...(isNative ? {} : { messages }) }
-    this.write("compacted", { message, replacement_history: history }, marks)
+    write("compacted", { message, replacement_history: history }, marks)
     const parts = rows.flatMap(({ draft }) => draft.content.parts)
     const tokens = parts.reduce((sum, part) => sum + runSync(partTokens(part)), 0)
-    this.tokenCount({ ...countsOf(nothing), total_tokens: tokens })
-    this.open = undefined
-  }
-
-  close(): void {
-    this.settle()
+    tokenCount({ ...countsOf(nothing), total_tokens: tokens })
+    open = undefined
   }
 
   /** Returns a message as items, in order; one that only carries it, when Codex has no form for it. */
-  private items(
+  const itemsOf = (
     draft: Draft,
     call: (part: number) => NativeCall | undefined,
-    unheld: Skipped
-  ): ReadonlyArray<WrittenItem> {
+    notHeld: Skipped
+  ): ReadonlyArray<WrittenItem> => {
     const { author, content } = draft
     const written = groupsOf(draft, call).flatMap((group) => {
-      const native = this.item(draft, group, call(group.at))
+      const native = itemOf(draft, group, call(group.at))
       const item = native === undefined ? undefined : wellFormed(native)
       for (const { part } of group.pieces) {
-        if (item === undefined && !isText(part)) unheld.add(unheldKind(content.role, part))
-        if (item !== undefined && part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
-        if (part.functionResponse?.parts !== undefined && item !== undefined) unheld.add("media in results")
+        if (item === undefined && !isText(part)) notHeld.add(unheldKind(content.role, part))
+        if (item !== undefined && part.thoughtSignature !== undefined && !isThought(part)) notHeld.add("signatures")
+        if (part.functionResponse?.parts !== undefined && item !== undefined) notHeld.add("media in results")
       }
-      const read = item === undefined ? undefined : readBack(item, this.compacting?.message)
+      const read = item === undefined ? undefined : readBack(item, compacting?.message)
       return item === undefined || read === undefined ? [] : [{ item, read }]
     })
     const list = namedPieces(
       written.flatMap(({ read }) => read.parts),
-      (id) => this.names.get(id)
+      (id) => names.get(id)
     )
     const [first] = written
     const isExact = first !== undefined && samePieces(list, piecesOf(draft))
-    const joins = first === undefined ? (content.role === "model" ? "model" : undefined) : first.read.joins
-    const isJoined = continuesMessage(this.open, joins)
-    this.open = joins
-    const marks = {
-      ...(first?.read.author === author ? {} : { author: author ?? null }),
-      ...(isJoined ? { message: "new" as const } : {}),
-      ...(isExact ? {} : { escaped: escaped(piecesOf(draft)) })
-    }
-    const [opening, ...others] =
-      first === undefined ? [{ type: carrier, role: content.role }] : written.map(({ item }) => item)
-    return [
-      ...(opening === undefined ? [] : [{ item: opening, marks }]),
-      ...others.map((item, at) => ({
+    const own = written.map(({ item, read }) => ({ item, joins: read.joins }))
+    const carried = { item: { type: carrier, role: content.role }, joins: messageOf(content.role, []).joins }
+    const items = first === undefined ? [carried] : own
+    const before = open
+    open = items[0]?.joins
+    return items.map(({ item, joins }, at): WrittenItem => {
+      const isFirst = at === 0
+      return {
         item,
         marks: {
-          ...(continuesMessage(joins, written[at + 1]?.read.joins) ? {} : { message: "same" as const }),
-          ...(isExact ? {} : { escaped: [] })
+          ...(!isFirst || first?.read.author === author ? {} : { author: author ?? null }),
+          ...(continuesMessage(isFirst ? before : open, joins) === isFirst
+            ? { message: isFirst ? "new" : "same" }
+            : {}),
+          ...(isExact ? {} : { escaped: isFirst ? escaped(piecesOf(draft)) : [] })
         }
-      }))
-    ]
+      }
+    })
   }
 
   /** Writes some parts in Codex's own form. */
-  private item(draft: Draft, { kind, pieces }: Group, call: NativeCall | undefined): Json | undefined {
+  const itemOf = (draft: Draft, { kind, pieces }: Group, call: NativeCall | undefined): Json | undefined => {
     const [first] = pieces
     switch (kind) {
       case "message":
         return notedItem(draft, pieces)
       case "thought":
-        return isOwnThought(pieces, draft.model ?? this.transcript.model) ? reasoningItem(pieces) : undefined
+        return isOwnThought(pieces, draft.model ?? transcript.model) ? reasoningItem(pieces) : undefined
       case "call": {
         const item = first === undefined ? {} : wellFormed(callItem(first, call?.name ?? "", call?.id))
         const id = textAt(item, "call_id") ?? ""
-        this.names.set(id, textAt(item, "name") ?? "")
-        if (item.type === "custom_tool_call") this.custom.add(id)
-        else this.custom.delete(id)
+        names.set(id, textAt(item, "name") ?? "")
+        if (item.type === "custom_tool_call") custom.add(id)
+        else custom.delete(id)
         return item
       }
       case "answer": {
-        const type = this.custom.has(call?.id ?? "") ? "custom_tool_call_output" : "function_call_output"
+        const type = custom.has(call?.id ?? "") ? "custom_tool_call_output" : "function_call_output"
         return first === undefined ? undefined : { type, call_id: call?.id, output: outputOf(first) }
       }
       case "none":
         return undefined
     }
   }
+
+  const { cwd = "", session } = transcript
+  const isOwn = isUuid(session)
+  const meta = {
+    id: isOwn ? session : uuidOf(made)(0),
+    timestamp: isoTime(time.now),
+    cwd,
+    originator: "palimpsest",
+    cli_version: "0.0.0",
+    source: "cli"
+  }
+  write("session_meta", meta, isOwn ? {} : wellFormed({ session: session ?? null }))
+  context(transcript.model)
+  return { lines, unheld, row, cut, close: settle }
 }
 
 /**
@@ -437,5 +426,5 @@ class Rollout implements SessionLines {
  */
 export const writeCodex: Writer = layoutWriter(
   { holds: () => false, keepsById: false, isFit: (id) => id.isWellFormed() && id !== "" },
-  (transcript, session) => new Rollout(transcript, session)
+  rollout
 )
