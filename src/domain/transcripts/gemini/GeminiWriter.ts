@@ -301,7 +301,7 @@ class Writing {
       ...(answered.length === 0 ? [] : [expected("user", undefined, answered)])
     ]
     const inOrder = isInOrder(parts)
-    const exact = { parts: pieces, ...(answered.length === 0 ? {} : { answers: answered }) }
+    const own = inOrder ? recorded : whole
     this.count(draft, parts.length === 0 ? "empty message" : undefined)
     if (next !== undefined && count === next.content.parts.length) this.counted.add(next)
     if (draft.usage?.cacheWrite !== undefined && draft.usage.cacheWrite > 0)
@@ -309,7 +309,8 @@ class Writing {
     return this.made(messages, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
-      { record: inOrder ? recorded : whole, exact, marks }
+      { record: own, exact: { parts: pieces }, marks },
+      { record: own, exact: { parts: pieces, answers: answered }, marks }
     ])
   }
 
