@@ -17,9 +17,15 @@ import {
   answersIn,
   callsIn,
   sameContent,
-  copiesOf
+  copiesOf,
+  callsOf,
+  type LineMessage,
+  wordsIn,
+  writtenBy,
+  messageIn,
+  userMessage,
+  piecesOf
 } from "./Line.ts"
-import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { beforeAll, type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
 import { decodeClaude, ignoredKinds, synthetic, type CopiesState, isCopied } from "./Record.ts"
 import { Tree } from "./Tree.ts"

@@ -30,12 +30,11 @@ import {
 import { piecesOf } from "../ExactParts.ts"
 import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
-import { recordLine } from "../RecordLine.ts"
-import { exactLine, type Marks } from "../RecordMarks.ts"
+import { recordLine, exactLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, Ids, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
-import { nativeMessage } from "./LineMessage.ts"
+import { nativeMessage } from "./Line.ts"
 import { synthetic } from "./Record.ts"
 
 /**

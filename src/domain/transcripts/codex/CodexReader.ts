@@ -16,8 +16,7 @@ import {
 } from "../ExactParts.ts"
 import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
-import { marksOf } from "../RecordLine.ts"
-import { type Marks, readMarks } from "../RecordMarks.ts"
+import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { type CopiesState, endsCopies } from "./Copies.ts"
@@ -28,9 +27,9 @@ import {
   type ItemMessage,
   messageOf,
   readExact,
-  withMarks
-} from "./ItemMessage.ts"
-import { readItem } from "./Items.ts"
+  withMarks,
+  readItem
+} from "./Items.ts"
 import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */

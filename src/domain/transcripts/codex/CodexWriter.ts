@@ -29,14 +29,12 @@ import {
 import { namedPieces, nowhere, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { textAt } from "../JsonRecord.ts"
 import { isProblem } from "../Problem.ts"
-import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
+import { recordLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { authorInCodex } from "../voice/Voice.ts"
 import { clock, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
-import { carrier, continuesMessage, escaped, type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"
-import { readItem } from "./Items.ts"
+import { carrier, continuesMessage, escaped, type ItemMessage, messageOf, objectOf, readItem } from "./Items.ts"
 
 /**
  * Writes Codex CLI rollouts. Every message is read back before it is written. When the items of its own form would not give the same

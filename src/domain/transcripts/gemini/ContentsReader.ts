@@ -12,7 +12,7 @@ import { type Problem, recordProblem } from "../Problem.ts"
 import { splitAuthorNote } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Step, Transcript } from "../Transcript.ts"
-import { isEnvironment, snapshotLook, isSummary } from "./GeminiContext.ts"
+import { isEnvironment, snapshotLook, isSummary } from "./GeminiMessage.ts"
 
 /** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 

@@ -6,8 +6,16 @@ import { answerPiece, draftOf, locate, type Piece, textPiece, under } from "../E
 import { kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
-import { exactPieces } from "../RecordLine.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps, splitAuthorNote } from "../RecordMarks.ts"
+import {
+  exactPieces,
+  isClosed,
+  markedAuthor,
+  type Marks,
+  type Native,
+  readMarks,
+  Steps,
+  splitAuthorNote
+} from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
