@@ -5,7 +5,7 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Skipped } from "./Skipped.ts"
 import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
-import { callIdOf, Ids, uuidOf } from "./WrittenRecords.ts"
+import { callIdOf, Ids, isUuid, uuidOf } from "./WrittenRecords.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
@@ -209,12 +209,31 @@ export function* owedCalls(
 
 // --- writing ------------------------------------------------------------------------------------------------------------
 
+/** The ids of the records of messages and compactions: those that they had, where they are free, else new ones. */
+export class RecordIds extends Ids {
+  private readonly known = new Map<Row | Cut, Array<string>>()
+
+  /** Keeps the ids of its own form that a message had. A repetition has others. */
+  keep(item: Row | Cut, isOwn: (id: string) => boolean): void {
+    const had = isRow(item) && item.again !== undefined ? [] : (messageOf(item)?.origin?.ids ?? [])
+    this.known.set(
+      item,
+      had.filter((id) => isOwn(id) && this.claim(id))
+    )
+  }
+
+  /** Returns the id of the n-th record of an item. */
+  of(item: Row | Cut, n = 0): string {
+    const ids = this.known.get(item) ?? []
+    this.known.set(item, ids)
+    return (ids[n] ??= this.fresh())
+  }
+}
+
 /** Writes the records of a session. */
 export interface SessionLines {
   readonly lines: ReadonlyArray<string>
   readonly unheld: Skipped
-  /** Keeps the ids that a message had. */
-  readonly claim?: (item: Row | Cut) => void
   /** Writes a message. `index`: its place among the messages of its segment. */
   readonly row: (item: Row, calls: NativeCalls, index: number) => void
   /** Writes a compaction. */
@@ -231,17 +250,21 @@ export const layoutWriter = (
     readonly holds: (first: Draft) => boolean
     readonly keepsById: boolean
     readonly isFit: (id: string) => boolean
+    /** Makes the n-th id of a record, and says which ids are of its form. */
+    readonly idOf?: (session: string) => (n: number) => string
+    readonly isOwn?: (id: string) => boolean
   },
-  begin: (transcript: Transcript, session: string) => SessionLines
+  begin: (transcript: Transcript, session: string, ids: RecordIds) => SessionLines
 ): Writer =>
   function* (transcript) {
     const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
     const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
-    const written = begin(transcript, session)
+    const ids = new RecordIds((format.idOf ?? uuidOf)(session))
     for (const item of segments.flat()) {
       yield
-      written.claim?.(item)
+      ids.keep(item, format.isOwn ?? isUuid)
     }
+    const written = begin(transcript, session, ids)
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)

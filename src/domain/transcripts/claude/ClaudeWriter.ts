@@ -16,12 +16,11 @@ import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
-  isRow,
   isSummary,
   layoutWriter,
-  messageOf,
   type NativeCalls,
   nothingInPlace,
+  type RecordIds,
   type Row,
   type SessionLines,
   type NativeCall,
@@ -33,7 +32,7 @@ import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine, exactLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
-import { clock, Ids, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
+import { clock, isoTime } from "../WrittenRecords.ts"
 import { nativeMessage } from "./Line.ts"
 import { synthetic } from "./Record.ts"
 
@@ -228,28 +227,14 @@ const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
 const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary" }
 
 /** The lines of a transcript while they are written. */
-const transcriptLines = (transcript: Transcript, session: string): SessionLines => {
+const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds): SessionLines => {
   const lines: Array<string> = []
   const unheld = new Skipped()
-  const uuids = new Ids(uuidOf(session))
-  const known = new Map<Row | Cut, string>()
   const names = new Map<string, string>()
   const time = clock(transcript.steps)
   let last: string | undefined
   /** Whether the last line holds results, so that a reader would join results in the next line to it. */
   let isResults = false
-
-  /** Keeps the id that a message had, where it is one of Claude Code's. */
-  const claim = (item: Row | Cut): void => {
-    const id = messageOf(item)?.origin?.ids[0]
-    if (isUuid(id) && !(isRow(item) && item.again !== undefined) && uuids.claim(id)) known.set(item, id)
-  }
-
-  const uuidFor = (item: Row | Cut): string => {
-    const uuid = known.get(item) ?? uuids.fresh()
-    known.set(item, uuid)
-    return uuid
-  }
 
   const about = (uuid: string, parent: string | undefined, at: number): Json => {
     return {
@@ -273,12 +258,12 @@ const transcriptLines = (transcript: Transcript, session: string): SessionLines 
     const isAgain = item.again !== undefined
     const draft = isAgain ? writtenAgain(item.draft) : item.draft
     const model = draft.model ?? transcript.model
-    const uuid = uuidFor(item)
+    const uuid = ids.of(item)
     const call = (part: number) => calls.get(placeKey({ item: index, part }))
     const blocks = blocksOf(draft, model, call, isAgain ? new Skipped() : unheld)
     for (const block of blocks) if (block.type === "tool_use") names.set(String(block.id), String(block.name))
     const results = blocks.some(isAnswer)
-    const again = isAgain ? known.get(item.again) : undefined
+    const again = isAgain ? ids.of(item.again) : undefined
     const record = draft.content.role === "model" ? modelRecord(draft, blocks, model, uuid) : userRecord(draft, blocks)
     push({ ...about(uuid, last, time.at(draft, isAgain)), ...record }, draft, {
       ...(results && isResults ? { message: "new" } : {}),
@@ -299,12 +284,12 @@ const transcriptLines = (transcript: Transcript, session: string): SessionLines 
   }
 
   const cut = (item: Cut): void => {
-    const boundary = uuids.fresh()
+    const boundary = ids.fresh()
     const logical = last === undefined ? {} : { logicalParentUuid: last }
     const at = time.at(item.summary)
     lines.push(recordLine({ ...about(boundary, undefined, at), ...logical, ...boundaryRecord(item) }))
     const draft = item.summary ?? nothing
-    const uuid = uuidFor(item)
+    const uuid = ids.of(item)
     const blocks = blocksOf(draft, undefined, () => undefined, unheld)
     push({ ...about(uuid, boundary, at), ...summaryRecord(draft, blocks) }, draft, {})
     last = uuid
@@ -316,14 +301,14 @@ const transcriptLines = (transcript: Transcript, session: string): SessionLines 
       const call = calls.get(placeKey(place))
       return call === undefined ? [] : [resultOf(missingResponse(call), call)]
     })
-    const uuid = uuids.fresh()
+    const uuid = ids.fresh()
     const at = time.at(rows[places[0]?.item ?? 0]?.draft, true)
     const record = { ...about(uuid, last, at), type: "user", message: { role: "user", content } }
     lines.push(recordLine(record, {}, { owed: true }))
     last = uuid
   }
 
-  return { lines, unheld, claim, row, cut, answer }
+  return { lines, unheld, row, cut, answer }
 }
 
 /**

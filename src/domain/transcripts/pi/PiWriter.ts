@@ -14,13 +14,12 @@ import { foreignNote } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
-  isRow,
   isSummary,
   layoutWriter,
-  messageOf,
   type NativeCall,
   type NativeCalls,
   nothingInPlace,
+  type RecordIds,
   type Row,
   type SessionLines,
   unheldKind
@@ -31,7 +30,7 @@ import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine, exactLine, type LineContent, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
-import { clock, Ids, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
+import { clock, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
 import { nativeEntry } from "./PiReader.ts"
 import { unknownModel } from "./Record.ts"
 
@@ -189,27 +188,15 @@ const userEntries = (
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
 /** The entries of a session while they are written. */
-const sessionEntries = (transcript: Transcript, session: string): SessionLines => {
-  const ids = new Ids(shortIdOf(session))
+const sessionEntries = (transcript: Transcript, session: string, ids: RecordIds): SessionLines => {
   const time = clock(transcript.steps)
   const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
   const lines = [recordLine({ type: "session", version: 3, id: session, timestamp: isoTime(time.now), ...cwd })]
   const unheld = new Skipped()
-  const known = new Map<Row | Cut, ReadonlyArray<string>>()
-  const firstIds = new Map<Row, string>()
   let last: string | null = null
   let model: string | undefined
   /** Whether the last message was a result, so that a reader would join the next one to it. */
   let isResult = false
-
-  /** Keeps the ids that a message had. */
-  const claim = (item: Row | Cut): void => {
-    const origin = isRow(item) && item.again !== undefined ? [] : (messageOf(item)?.origin?.ids ?? [])
-    known.set(
-      item,
-      origin.filter((id) => id !== "" && ids.claim(id))
-    )
-  }
 
   const about = (id: string, at: number): Json => {
     return { id, parentId: last, timestamp: isoTime(at) }
@@ -246,10 +233,10 @@ const sessionEntries = (transcript: Transcript, session: string): SessionLines =
     const pieces = piecesOf(draft)
     const order = natives.flatMap((one) => one.pieces)
     const inOrder = order.every(({ part }, place) => part === pieces[place]?.part)
-    const again = item.again === undefined ? undefined : firstIds.get(item.again)
+    const again = item.again === undefined ? undefined : ids.of(item.again)
     const isClosed = item.inserted || again !== undefined
     for (const [k, native] of natives.entries()) {
-      const id = known.get(item)?.[k] ?? ids.fresh()
+      const id = ids.of(item, k)
       const joins = native.isResult && isResult && !(k > 0 && isClosed)
       const goesOn: Marks = joins ? {} : { message: "same" }
       const marks: Marks =
@@ -260,7 +247,6 @@ const sessionEntries = (transcript: Transcript, session: string): SessionLines =
               ...(item.inserted ? { inserted: true } : {}),
               ...(again === undefined ? {} : { again })
             }
-      if (k === 0) firstIds.set(item, id)
       addExact(
         id,
         { ...native.record, ...about(id, at) },
@@ -277,14 +263,14 @@ const sessionEntries = (transcript: Transcript, session: string): SessionLines =
   const cut = (item: Cut): void => {
     const { kept, summary } = item
     const { tokensBefore = 0, trigger } = item.compaction
-    const id = known.get(item)?.[0] ?? ids.fresh()
+    const id = ids.of(item)
     const [first] = summary?.content.parts ?? []
     const record = {
       type: "compaction",
       ...about(id, time.at(summary)),
       summary: first?.text ?? nothingInPlace,
       // A compaction that kept nothing names itself: no entry before it has that id.
-      firstKeptEntryId: (kept === undefined ? undefined : firstIds.get(kept)) ?? id,
+      firstKeptEntryId: kept === undefined ? id : ids.of(kept),
       tokensBefore
     }
     addExact(id, record, {
@@ -300,11 +286,14 @@ const sessionEntries = (transcript: Transcript, session: string): SessionLines =
     changeModel(transcript.model, time.now)
   }
 
-  return { lines, unheld, claim, row, cut, close }
+  return { lines, unheld, row, cut, close }
 }
 
 /**
  * Writes a Pi session of version 3. A compaction that replaced messages by one text names the first entry that it kept. Any
  * other compaction is followed by everything that Pi should see. A reader returns each message once.
  */
-export const writePi: Writer = layoutWriter({ holds, keepsById: true, isFit: (id) => id !== "" }, sessionEntries)
+export const writePi: Writer = layoutWriter(
+  { holds, keepsById: true, isFit: (id) => id !== "", idOf: shortIdOf, isOwn: (id) => id !== "" },
+  sessionEntries
+)
