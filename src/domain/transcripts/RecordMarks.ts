@@ -55,12 +55,12 @@ export const recordLine = (
   return ours.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${ours.join(",")}}}`
 }
 
-const unmarked: Json = {}
+const none = {}
 
 /** Returns the marks that a record carries. */
 export const marksOf = (record: Json): Json => {
   const ours = record[extension]
-  return isJson(ours) ? ours : unmarked
+  return isJson(ours) ? ours : none
 }
 
 /** Reads a part, with the text it was read from when that has to be kept; undefined when the value is not a part. */
@@ -74,8 +74,7 @@ const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | unde
 
 /** Returns the exact parts that a record carries under a name; undefined when its own form is exact. */
 export const exactPieces = (record: Json, text: string, name: string): ReadonlyArray<Piece> | Problem | undefined => {
-  const ours = record[extension]
-  const list = isJson(ours) ? ours[name] : undefined
+  const list = marksOf(record)[name]
   if (list === undefined) return undefined
   if (!Array.isArray(list)) return recordProblem(`${extension}.${name}`, "expected a list of parts")
   const slices = arraySlices(sliceAt(text, [extension, name]) ?? "")
@@ -116,7 +115,6 @@ export interface Native {
 }
 
 const isMarks = Schema.is(MarksShape)
-const none: Marks = {}
 
 /** Reads the marks of a record; empty when it has none, or invalid ones. */
 export const readMarks = (record: Json): Marks => {
