@@ -120,7 +120,7 @@ export interface SessionAnswers {
 
 /** Leaves out of a text what is a secret anywhere in its session. */
 function* cleaned(secrets: SessionSecrets, text: string): Work.SlicedWork<string> {
-  return (yield* secrets.replaceText(text)).text
+  return (yield* secrets.replace(text, false)).text
 }
 
 const shown = ({ secrets }: ReadSession, text: string) =>
