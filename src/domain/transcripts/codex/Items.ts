@@ -88,13 +88,9 @@ export const readExact = (record: Json): ReadonlyArray<Piece> | Problem | undefi
 }
 
 /** Applies the marks and exact parts of a record to the message of its item. */
-export const withMarks = (
-  found: ItemMessage,
-  { author }: Marks,
-  exact: ReadonlyArray<Piece> | undefined
-): ItemMessage => ({
+export const withMarks = (found: ItemMessage, marks: Marks, exact: ReadonlyArray<Piece> | undefined): ItemMessage => ({
   ...found,
-  author: markedAuthor({ author }, found.author),
+  author: markedAuthor(marks, found.author),
   parts: exact ?? found.parts
 })
 
