@@ -106,7 +106,7 @@ export const decodePart = (part: Json) =>
 export type OpencodePart = ReturnType<typeof decodePart>
 
 /** Decodes the description of a session. */
-export const decodeOpencodeSession = (session: Json) => {
+const decodeOpencodeSession = (session: Json) => {
   const stored = session.revert
   const revert: unknown = typeof stored === "string" ? parsedOrUndefined(stored) : stored
   return {
@@ -152,7 +152,7 @@ const messageOf = (id: string, at: unknown, data: Json, parts: unknown) =>
   }) as const
 
 /** Decodes a message, with its parts, of the document that `opencode export` writes. */
-export const decodeOpencodeMessage = ({ info, parts }: Json) => {
+const decodeOpencodeMessage = ({ info, parts }: Json) => {
   const id = isJson(info) ? textAt(info, "id") : undefined
   if (!isJson(info) || id === undefined) return broken("info.id", "expected a text, the id of the message")
   return messageOf(id, jsonAt(info, "time").created, info, parts)
