@@ -153,8 +153,7 @@ class Conversation {
 const order = ({ record: left }: Message, { record: right }: Message): number =>
   (left.at ?? 0) - (right.at ?? 0) || (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
 
-/** Reads the rows of a session. A row of another table is skipped. */
-export const opencodeReader = (): LineReader => {
+const readerOf = (inOrder: (messages: Array<Message>) => ReadonlyArray<Message>): LineReader => {
   const skipped = new Skipped(ignoredKinds)
   const messages = new Map<string, Message>()
   const parts: Array<Extract<OpencodeRecord, { readonly _tag: "Part" }>> = []
@@ -188,7 +187,7 @@ export const opencodeReader = (): LineReader => {
     }
     const conversation = new Conversation(skipped)
     let isReverted = false
-    for (const message of [...messages.values()].sort(order)) {
+    for (const message of inOrder([...messages.values()])) {
       isReverted ||= message.record.id === session?.revertedFrom
       if (isReverted) skipped.add("reverted message")
       else conversation.add(message)
@@ -198,12 +197,15 @@ export const opencodeReader = (): LineReader => {
   })
 }
 
+/** Reads the rows of a session. A row of another table is skipped. */
+export const opencodeReader = (): LineReader => readerOf((messages) => messages.sort(order))
+
 /** Reads the document that `opencode export` writes; `value` is the parsed text. */
 export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | Problem> {
   if (!isJson(value) || !isJson(value.info) || !Array.isArray(value.messages)) {
     return recordProblem("", 'expected a session of opencode: an object with "info" and "messages"')
   }
-  const reader = opencodeReader()
+  const reader = readerOf((messages) => messages)
   reader.line({ info: value.info }, "", 0)
   for (const [index, element] of value.messages.entries()) {
     const problem = reader.line({ info: {}, parts: [], ...(isJson(element) ? element : {}) }, "", index + 1)
