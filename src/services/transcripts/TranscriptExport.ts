@@ -181,7 +181,11 @@ const logChunks = Effect.fnUntraced(function* (
   let large: Array<Effect.Effect<void, TempStoreError>> = []
   const write = Effect.fnUntraced(function* () {
     yield* Effect.all(large, { concurrency: blobConcurrency, discard: true })
-    for (const { event, spilled } of waiting) if (chunks.add(encodeLine(event, spilled))) yield* Effect.yieldNow
+    for (const { event, spilled } of waiting) {
+      // The parts are written side by side, and end in any order.
+      const inOrder = new Map([...spilled].sort(([one], [other]) => (one < other ? -1 : 1)))
+      if (chunks.add(encodeLine(event, inOrder))) yield* Effect.yieldNow
+    }
     waiting = []
     large = []
   })

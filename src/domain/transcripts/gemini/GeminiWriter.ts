@@ -248,10 +248,12 @@ class Writing {
     const record = { id: this.idFor(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
     const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const marks: Marks = stays ? { again: record.id } : {}
+    const authored: Marks = { ...marks, author: draft.author ?? null }
     this.count(draft, leftOut(native, draft.author))
     return this.made(messages, [
       { record, exact: {}, marks },
-      { record, exact: { parts: pieces }, marks: { ...marks, author: draft.author ?? null } }
+      { record, exact: {}, marks: authored },
+      { record, exact: { parts: pieces }, marks: authored }
     ])
   }
 
