@@ -310,6 +310,7 @@ class Writing {
     return this.made(messages, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
+      { record: own, exact: { answers: answered }, marks },
       { record: own, exact: { parts: pieces }, marks },
       { record: own, exact: { parts: pieces, answers: answered }, marks }
     ])
