@@ -4,8 +4,8 @@ import type { Json } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { instant, natural, textAt } from "../../domain/transcripts/JsonRecord.ts"
 import type { RecordPlace, RecordRange, RecordsRead, SessionFile } from "../../services/transcripts/AgentSessions.ts"
-import { SessionDatabase } from "../../services/transcripts/SessionDatabase.ts"
 import { type TranscriptError, transcriptError } from "../../services/transcripts/TranscriptError.ts"
+import { SessionDatabase } from "../../services/transcripts/Transcripts.ts"
 import { type DatabaseQuestion, type ForeignDatabase, open as openDatabase } from "./ForeignDatabase.ts"
 
 /** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */

@@ -181,7 +181,8 @@ const act = (
       because: reply.because
     })
   else if (action._tag === "Command") {
-    if (recordRun(state.commands, id, action, answer)) state.files.committed = id
+    state.files.takenBack = recordRun(state.commands, id, action, answer)
+    state.files.committed = state.commands.commits.at(-1)?.entry
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
@@ -549,6 +550,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   return {
     ...state,
     ...commands,
+    commits: commands.commits.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
     todos: todos.list,
