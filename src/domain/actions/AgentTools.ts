@@ -1,45 +1,107 @@
-import { Predicate, Record } from "effect"
+import { Predicate } from "effect"
 
 /**
  * The tools of the agents: which name, with which arguments, does what. Everything that reads what an agent did (evidence,
  * inspection, `find`, replays) reads this table, and no other file names a tool or an argument of another agent.
  */
 
-/**
- * The tools of each kind. The same name does the same in every agent and version that has it, but for `exec` (see `toolKind`); names are
- * compared without case.
- */
-const toolNames = {
-  read: `Read NotebookRead View read_file read_many_files view_image readfile cat
-    mcp__acp__Read mcp__filesystem__read_file mcp__filesystem__read_text_file`,
-  write: "Write write_file create create_file writefile mcp__acp__Write mcp__filesystem__write_file",
-  edit: `Edit MultiEdit NotebookEdit replace str_replace edit_file apply_diff
-    mcp__acp__Edit mcp__acp__MultiEdit mcp__filesystem__edit_file`,
-  patch: "apply_patch patch",
-  delete: "delete delete_file",
-  command: `Bash PowerShell pwsh run_shell_command shell shell_command exec_command local_shell container.exec
-    mcp__acp__Bash`,
-  script: "exec",
-  search: `Grep Glob LS list find WebFetch WebSearch ToolSearch LSP codesearch list_directory list_dir grep_search grep_files
-    search_file_content google_web_search web_fetch web_search`,
+/** What a tool does. */
+export type ToolKind =
+  | "read"
+  | "write"
+  | "edit"
+  | "patch"
+  | "delete"
+  | "command"
+  | "script"
+  | "search"
   /** Asks how something goes on in the background, or stops it. */
-  follow: "BashOutput KillBash KillShell TaskOutput TaskStop write_stdin",
-  ask: `AskUserQuestion ask_user ask_user_question ask_question request_user_input question questionnaire`,
+  | "follow"
+  | "ask"
   /** Shows a plan to the user, who approves it. */
-  approve: "ExitPlanMode exit_plan_mode plan_exit",
-  plan: "TodoWrite todo_write write_todos update_plan",
+  | "approve"
+  | "plan"
   /** Makes or changes one item of the todo list. */
-  item: "TaskCreate TaskUpdate tracker_create_task tracker_update_task",
-  delegate: "Task Agent subagent delegate_to_agent codebase_investigator invoke_agent spawn_agent wait_agent wait"
+  | "item"
+  | "delegate"
+
+/** The names of some tools of an agent that do the same, and the versions that have them. */
+interface AgentTools {
+  readonly agent: string
+  /** The first and the last version; without them, all that we know. */
+  readonly versions?: string
+  readonly kind: ToolKind
+  readonly names: string
 }
 
-/** What a tool does. */
-export type ToolKind = keyof typeof toolNames
+/** Names are compared without case. The same name does the same in every agent, but for `exec` (see `toolKind`). */
+const agentTools: ReadonlyArray<AgentTools> = [
+  { agent: "Gemini CLI", kind: "read", names: "read_file read_many_files" },
+  { agent: "Gemini CLI", kind: "write", names: "write_file" },
+  { agent: "Gemini CLI", kind: "edit", names: "replace" },
+  { agent: "Gemini CLI", kind: "command", names: "run_shell_command" },
+  { agent: "Gemini CLI", kind: "search", names: "glob list_directory google_web_search web_fetch" },
+  { agent: "Gemini CLI", versions: "to 0.26", kind: "search", names: "search_file_content" },
+  { agent: "Gemini CLI", versions: "from 0.27", kind: "search", names: "grep_search" },
+  { agent: "Gemini CLI", kind: "plan", names: "write_todos" },
+  { agent: "Gemini CLI", versions: "from 0.32", kind: "item", names: "tracker_create_task tracker_update_task" },
+  { agent: "Gemini CLI", versions: "from 0.28", kind: "ask", names: "ask_user" },
+  { agent: "Gemini CLI", versions: "from 0.28", kind: "approve", names: "exit_plan_mode" },
+  { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator invoke_agent" },
+  { agent: "Claude Code", kind: "read", names: "Read NotebookRead View" },
+  { agent: "Claude Code", kind: "write", names: "Write" },
+  { agent: "Claude Code", kind: "edit", names: "Edit MultiEdit NotebookEdit" },
+  { agent: "Claude Code", kind: "command", names: "Bash" },
+  { agent: "Claude Code", versions: "from 2.1, on Windows", kind: "command", names: "PowerShell" },
+  { agent: "Claude Code", kind: "search", names: "Grep Glob LS WebFetch WebSearch ToolSearch LSP" },
+  { agent: "Claude Code", kind: "follow", names: "BashOutput KillBash KillShell TaskOutput TaskStop" },
+  { agent: "Claude Code", kind: "plan", names: "TodoWrite" },
+  { agent: "Claude Code", versions: "from 2.1.16", kind: "item", names: "TaskCreate TaskUpdate" },
+  { agent: "Claude Code", kind: "ask", names: "AskUserQuestion" },
+  { agent: "Claude Code", kind: "approve", names: "ExitPlanMode" },
+  { agent: "Claude Code", kind: "delegate", names: "Task Agent" },
+  { agent: "Claude Code", versions: "in Zed", kind: "read", names: "mcp__acp__Read" },
+  { agent: "Claude Code", versions: "in Zed", kind: "write", names: "mcp__acp__Write" },
+  { agent: "Claude Code", versions: "in Zed", kind: "edit", names: "mcp__acp__Edit mcp__acp__MultiEdit" },
+  { agent: "Claude Code", versions: "in Zed", kind: "command", names: "mcp__acp__Bash" },
+  { agent: "Codex", versions: "to 0.60", kind: "command", names: "shell container.exec" },
+  { agent: "Codex", kind: "command", names: "shell_command exec_command local_shell" },
+  { agent: "Codex", versions: "from 0.140", kind: "script", names: "exec" },
+  { agent: "Codex", kind: "patch", names: "apply_patch" },
+  { agent: "Codex", kind: "read", names: "read_file view_image" },
+  { agent: "Codex", kind: "search", names: "web_search grep_files list_dir" },
+  { agent: "Codex", kind: "follow", names: "write_stdin" },
+  { agent: "Codex", kind: "plan", names: "update_plan" },
+  { agent: "Codex", kind: "ask", names: "request_user_input" },
+  { agent: "Codex", kind: "delegate", names: "spawn_agent wait_agent wait" },
+  { agent: "opencode", kind: "read", names: "read" },
+  { agent: "opencode", kind: "write", names: "write" },
+  { agent: "opencode", kind: "edit", names: "edit multiedit" },
+  { agent: "opencode", kind: "patch", names: "apply_patch patch" },
+  { agent: "opencode", kind: "command", names: "bash" },
+  { agent: "opencode", kind: "search", names: "grep glob list webfetch websearch codesearch" },
+  { agent: "opencode", kind: "plan", names: "todowrite" },
+  { agent: "opencode", kind: "ask", names: "question" },
+  { agent: "opencode", kind: "approve", names: "plan_exit" },
+  { agent: "opencode", kind: "delegate", names: "task" },
+  { agent: "Pi", kind: "read", names: "read" },
+  { agent: "Pi", kind: "write", names: "write" },
+  { agent: "Pi", kind: "edit", names: "edit" },
+  { agent: "Pi", kind: "command", names: "bash" },
+  { agent: "Pi", kind: "search", names: "grep find ls" },
+  { agent: "Pi", versions: "extensions", kind: "ask", names: "question questionnaire" },
+  { agent: "Pi", versions: "extensions", kind: "delegate", names: "subagent" },
+  { agent: "others", kind: "read", names: "readfile cat mcp__filesystem__read_file mcp__filesystem__read_text_file" },
+  { agent: "others", kind: "write", names: "create_file writefile create mcp__filesystem__write_file" },
+  { agent: "others", kind: "edit", names: "str_replace edit_file apply_diff mcp__filesystem__edit_file" },
+  { agent: "others", kind: "command", names: "pwsh" },
+  { agent: "others", kind: "delete", names: "delete_file delete" },
+  { agent: "others", kind: "ask", names: "ask_user_question ask_question" },
+  { agent: "others", kind: "plan", names: "todo_write" }
+]
 
 const kinds: ReadonlyMap<string, ToolKind> = new Map(
-  Record.toEntries(toolNames).flatMap(([kind, names]) =>
-    names.split(/\s+/).map((name) => [name.toLowerCase(), kind] as const)
-  )
+  agentTools.flatMap(({ kind, names }) => names.split(" ").map((name) => [name.toLowerCase(), kind] as const))
 )
 
 /** Tools of Codex's shells: Codex has no tool that reads a file, so its commands are how it reads. */
