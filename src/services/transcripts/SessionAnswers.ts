@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Schema } from "effect"
+import { Clock, Effect, FileSystem, Option, Schema, Semaphore } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { handoverOf } from "../../domain/compression/handover/Handover.ts"
 import { mentions, isHandle } from "../../domain/content/Handle.ts"
@@ -142,6 +142,7 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
   const fs = yield* FileSystem.FileSystem
   const transcripts = yield* Transcripts
   const inMemory = new Map<string, ReadSession>()
+  const reading = yield* Semaphore.make(1)
   const listed = (count: number) => Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
 
   /** The file of a session, named by the beginning of its id; without a name, of the current one. */
@@ -175,7 +176,7 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
     return { bytes: BigInt(size), changed }
   })
 
-  /** Reads a session. One in memory that passes `suffices` is taken although its file may have grown. */
+  /** Reads a session, for all that ask for it at once. One in memory that passes `suffices` is taken although its file may have grown. */
   const open = Effect.fnUntraced(function* (
     name: string | undefined,
     suffices: (session: Session) => boolean = () => false
@@ -197,7 +198,7 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
     const [oldest] = inMemory.keys()
     if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
     return read
-  })
+  }, reading.withPermit)
 
   return {
     list: listed(maxListed),
