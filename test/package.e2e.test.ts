@@ -154,9 +154,7 @@ const setup = Effect.gen(function* () {
     manifest,
     documented,
     lean,
-    machine: yield* Effect.cached(
-      project("machine", ["effect", "@effect/platform-node", "@google/genai", "@types/node"])
-    ),
+    machine: yield* Effect.cached(project("machine", ["effect", "@effect/platform-node", "@types/node"])),
     inside,
     archive: path.join(folder, tarball),
     size: statSync(path.join(folder, tarball)).size,
@@ -236,7 +234,6 @@ describe("the tarball", () => {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
         "@effect/sql-pg": { optional: true },
-        "@google/genai": { optional: true },
         "playwright-core": { optional: true },
         "tree-sitter-bash": { optional: true },
         "web-tree-sitter": { optional: true }

@@ -54,7 +54,12 @@ const countTokens = Effect.fnUntraced(function* (
     model: request.model,
     contents: request.contents
   })
-  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
+  const answer = yield* call(
+    carrying(provider, bare),
+    "v1/messages/count_tokens",
+    provider.timeouts.countTokens,
+    countBody(bare, tools)
+  )
   return naturalAt(answer, "input_tokens") ?? (yield* unusable("it contains no token count"))
 })
 
