@@ -162,6 +162,14 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
 const failureBody = (route: Route | undefined, status: number, message: string): string =>
   JSON.stringify(wire[route?.dialect ?? "chat"].answers.failure(status, message))
 
+/** Who may refer to the answer of a request later. Without code in a container, a provider that stores no answer keeps nothing of it. */
+const keeperOf = (route: Route, owner: string, text: string): ProxiedRequest["keeper"] => {
+  const stored = isStored(route, text)
+  return stored === true || (stored === false && text.includes("code_interpreter"))
+    ? { owner, isStored: stored }
+    : undefined
+}
+
 const work = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
   request: IncomingMessage,
@@ -199,8 +207,7 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.bytes.length),
     holder,
     clientSeconds,
-    keeper:
-      route?.asks === "answer" && received.text !== undefined && isStored(route, received.text) ? owner : undefined
+    keeper: route?.asks === "answer" ? keeperOf(route, owner, received.text ?? "") : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute({ passing, owner, isOperators }, received, route)

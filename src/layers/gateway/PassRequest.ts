@@ -62,10 +62,10 @@ export const passUnread = Effect.fnUntraced(function* (
 
 /** Keeps the items of an answer that was passed on unread. */
 const keepAnswer = Effect.fnUntraced(
-  function* (owner: string, text: string) {
+  function* ({ isStored, owner }: NonNullable<ProxiedRequest["keeper"]>, text: string) {
     const { keep } = yield* Gateway
     const read = readAnswer(wire.responses.relay, recallName, text, !text.startsWith("{"))
-    if (read !== undefined) yield* keep(owner, read)
+    if (read !== undefined) yield* keep(owner, read, isStored)
   },
   Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))
 )

@@ -73,8 +73,9 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   report: (cause: Cause.Cause<unknown>, consequence: string) => Effect.Effect<void>
 ): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
-  if (sent.body.keepsAnswer) {
-    yield* Effect.catchCause(gateway.keep(sent.owner, answer), (cause) =>
+  const { isStored } = sent.body
+  if (isStored !== undefined) {
+    yield* Effect.catchCause(gateway.keep(sent.owner, answer, isStored), (cause) =>
       report(cause, "references to this answer are not known")
     )
   }

@@ -7,23 +7,21 @@ import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
 /**
- * Items of answers of the Responses API that the provider stores. Clients refer to them by id in later requests, so they are kept as they
- * pass through: a compression and a recall read the items themselves.
+ * Items of answers of the Responses API of which the provider keeps something. Clients refer to them by id in later requests, or send them back with
+ * what they name, so they are kept as they pass through: a compression and a recall read the items themselves.
  */
 
-const idOf = (item: string): string => {
-  const value = parsedOrUndefined(item)
-  return isJson(value) && referenceOf(value) === undefined ? textOrEmpty(value, "id") : ""
-}
-
-/** Keeps the items of an answer. */
+/** Keeps the items of an answer: all that the provider stores, else those alone of which it keeps something all the same, such as a container. */
 export const keepItems = Effect.fnUntraced(function* (
   { items, store }: ConversationMemory,
   owner: string,
-  answered: ReadonlyArray<string>
+  answered: ReadonlyArray<string>,
+  isStored: boolean
 ) {
   const named = answered.flatMap((item) => {
-    const id = idOf(item)
+    const value = parsedOrUndefined(item)
+    const isKept = isJson(value) && referenceOf(value) === undefined && (isStored || needsState(value))
+    const id = isKept ? textOrEmpty(value, "id") : ""
     return id === "" ? [] : [{ name: store.hash(id), item }]
   })
   // All at once: the client may refer to them before they are stored.

@@ -17,10 +17,11 @@ import { MessageCounts } from "./MessageCounts.ts"
 
 /** Finds, loads and stores what the gateway keeps of conversations: views, their logs and hidden exchanges. */
 
-/** Conversations, views and items in memory. */
+/** Conversations and views in memory. */
 const maxLogs = 12
 const maxViews = 128
-const maxItems = 1_000
+/** Characters of the items in memory: images that a model made are among them. */
+const maxItemChars = 16_777_216
 /** Owners whose names are in memory. A client can come with a new key in each request. */
 const maxOwners = 10_000
 /** Age at which names are read again: another process may have compressed a conversation. */
@@ -192,5 +193,5 @@ export const makeConversationMemory = Effect.map(GatewayStore, (store): Conversa
   owners: new BoundedMap(maxOwners),
   views: new BoundedMap(maxViews),
   logs: new BoundedMap(maxLogs),
-  items: new BoundedMap(maxItems)
+  items: new BoundedMap(maxItemChars, (item) => item.length)
 }))

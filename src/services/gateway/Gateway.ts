@@ -40,8 +40,8 @@ export class Gateway extends Context.Service<
     readonly remember: (sent: SentView, exchange: HiddenExchange) => Effect.Effect<void, GatewayError>
     /** Whether a request of the Responses API refers only to items of answers that this owner got through here. */
     readonly knowsItems: (owner: string, text: string) => Effect.Effect<boolean, GatewayError>
-    /** Keeps the items of an answer, to which later requests may refer. */
-    readonly keep: (owner: string, answer: ReadAnswer) => Effect.Effect<void, GatewayError>
+    /** Keeps the items of an answer, to which later requests may refer. `isStored`: the provider stores them. */
+    readonly keep: (owner: string, answer: ReadAnswer, isStored: boolean) => Effect.Effect<void, GatewayError>
     /** The prices by which the cost of answers is counted. */
     readonly prices: Prices
     /** Whether answers mention calls of the gateway's tool. */
@@ -71,12 +71,13 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     prepare: ({ next }, ask) => (next === undefined ? Effect.void : within(prepared.prepare(next, ask))),
     recall: (sent, calls, room) => within(recall(memory, sent, calls, room)),
     knowsItems: (owner, text) => knowsItems(memory, owner, text),
-    keep: (owner, { calls, sent }) => {
+    keep: (owner, { calls, sent }, isStored) => {
       const own = new Set(calls.map(({ json }) => json))
       return keepItems(
         memory,
         owner,
-        sent.filter((item) => !own.has(item))
+        sent.filter((item) => !own.has(item)),
+        isStored
       )
     },
     prices: options.prices ?? builtInPrices,

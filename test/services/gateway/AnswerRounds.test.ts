@@ -39,7 +39,7 @@ const stepped = Effect.fnUntraced(function* (given: {
   readonly rounds?: Rounds
   readonly fails?: "keep" | "recall" | "remember"
   readonly isShown?: boolean
-  readonly keepsAnswer?: boolean
+  readonly isStored?: boolean
 }) {
   const asked: Array<unknown> = []
   const gateway = {
@@ -62,7 +62,7 @@ const stepped = Effect.fnUntraced(function* (given: {
     following: (_: SentView, since: ReadonlyArray<string>) => since.join(" ")
   } as unknown as Gateway["Service"]
   let reports = 0
-  const from: SentView = { ...sent, body: { ...sent.body, keepsAnswer: given.keepsAnswer === true } }
+  const from: SentView = { ...sent, body: { ...sent.body, isStored: given.isStored } }
   const step = yield* nextStep(gateway, from, given.rounds ?? rounds(0), { ...answer, ...given.answer }, () =>
     Effect.sync(() => void (reports += 1))
   )
@@ -105,14 +105,14 @@ describe("after an answer of the provider", () => {
     ],
     [
       "an answer that the provider stores is kept",
-      { answer: { calls: [] }, keepsAnswer: true },
+      { answer: { calls: [] }, isStored: true },
       end("as sent"),
       [["me", ["said"]], { rounds: [] }],
       0
     ],
     [
       "an answer that cannot be kept is reported",
-      { answer: { calls: [] }, keepsAnswer: true, fails: "keep" },
+      { answer: { calls: [] }, isStored: true, fails: "keep" },
       end("as sent"),
       [["me", ["said"]], { rounds: [] }],
       1
