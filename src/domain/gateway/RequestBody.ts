@@ -1,3 +1,4 @@
+import { answerLength } from "../model/ModelLimits.ts"
 import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import {
@@ -117,6 +118,14 @@ export const modelOf = ({ model }: Route, text: string): string => {
   const value = valuesIn(text, membersOf(text))("model")
   return typeof value === "string" ? value : ""
 }
+
+/** A byte of a request is at most so many tokens, as a rule. */
+const bytesPerToken = 4
+
+/** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answer that it allows. */
+export const likelyCost = (route: Route, bytes: number, text = ""): number =>
+  Math.ceil(bytes / bytesPerToken) +
+  (answerLimit(valuesIn(text, membersOf(text))) ?? answerLength(modelOf(route, text)))
 
 /** Whether the provider stores the answer to a request, so that later ones may refer to its items; undefined where none does. */
 export const isStored = ({ dialect }: Route, text: string): boolean | undefined => {

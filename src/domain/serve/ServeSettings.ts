@@ -25,7 +25,7 @@ export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: n
 /** The limits of a tenant without limits of its own in the settings. */
 export const defaultLimits: TenantLimits = {
   requests: 600,
-  tokens: Number.MAX_SAFE_INTEGER,
+  tokens: Infinity,
   sessions: 1_000,
   turns: 8,
   streams: 32

@@ -6,6 +6,7 @@ import { accountOf, type GatewayAccess, ownerText } from "../../domain/gateway/G
 import { endToEnd, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
 import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Route.ts"
+import type { TooMany } from "../../services/serve/ServeErrors.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 
 /** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */
@@ -113,6 +114,9 @@ export const admitted = Effect.fnUntraced(function* (
   )
 })
 
+/** The refusal of a request that is beyond a limit. */
+export const beyondLimit = ({ message, retryAfter }: TooMany): Refusal => ({ ...refuse(429, message), retryAfter })
+
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
 
 /**
@@ -138,6 +142,5 @@ export const accessOf = Effect.fnUntraced(function* (
   const used = yield* Effect.result(
     Effect.andThen(limiter.request(access.account), limiter.checkTokens(access.account))
   )
-  if (used._tag === "Success") return access
-  return { ...refuse(429, used.failure.message), retryAfter: used.failure.retryAfter }
+  return used._tag === "Success" ? access : beyondLimit(used.failure)
 })

@@ -1,7 +1,7 @@
-import { Cause, Effect, Metric } from "effect"
+import { Cause, Effect, Metric, Result } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { isStored, mayGoOn, mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { isStored, likelyCost, mayGoOn, mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -11,7 +11,7 @@ import { requestsPassed, requestsRefused, tenantAttribute } from "../../services
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
-import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
+import { type AccessOptions, accessOf, beyondLimit, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
 import { type KeptBody, pass, passUnread, planFor, textOf } from "./PassRequest.ts"
@@ -162,6 +162,14 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
 const failureBody = (route: Route | undefined, status: number, message: string): string =>
   JSON.stringify(wire[route?.dialect ?? "chat"].answers.failure(status, message))
 
+/** Holds back what a request may cost, until its answer is over. */
+const reserve = (account: string, route: Route, bytes: number, text: string | undefined) =>
+  Effect.flatMap(TenantLimiter, ({ limits, reserve }) =>
+    Number.isFinite(limits(account).tokens)
+      ? Effect.acquireRelease(reserve(account, likelyCost(route, bytes, text)), (settled) => settled)
+      : Effect.void
+  )
+
 /** Who may refer to the answer of a request later. Without code in a container, a provider that stores no answer keeps nothing of it. */
 const keeperOf = (route: Route, owner: string, text: string): ProxiedRequest["keeper"] => {
   const stored = isStored(route, text)
@@ -208,6 +216,10 @@ const work = Effect.fnUntraced(function* (
     holder,
     clientSeconds,
     keeper: route?.asks === "answer" ? keeperOf(route, owner, received.text ?? "") : undefined
+  }
+  if (route?.asks === "answer") {
+    const reserved = yield* Effect.result(reserve(account, route, passing.bodyBytes, received.text))
+    if (Result.isFailure(reserved)) return yield* refused(response, route, beyondLimit(reserved.failure))
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute({ passing, owner, isOperators }, received, route)
