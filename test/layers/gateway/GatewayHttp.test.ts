@@ -356,7 +356,11 @@ describe("the operator", () => {
 
   it.live("limits what requests that run at the same time may cost together", function* () {
     const held: Array<ServerResponse> = []
-    const { gateway } = yield* scene(() => ({ write: (response) => void held.push(response) }), {}, { tokens: 100 })
+    const { gateway } = yield* scene(
+      () => ({ write: (response: ServerResponse) => void held.push(response) }),
+      {},
+      { tokens: 100 }
+    )
     const statuses: Array<number> = []
     const ask = Effect.map(post(gateway, "chat"), ({ status }) => void statuses.push(status))
     const asked = yield* Effect.forkChild(Effect.all(Array<typeof ask>(30).fill(ask), { concurrency: "unbounded" }))
