@@ -1,12 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
-import {
-  type CompressedView,
-  CompressedViewJson,
-  HiddenExchangeJson,
-  sentMessages
-} from "../../domain/gateway/CompressedView.ts"
+import { type CompressedView, CompressedViewJson, sentMessages } from "../../domain/gateway/CompressedView.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
+import { type HiddenExchange, HiddenExchangeJson } from "../../domain/wire/HiddenExchange.ts"
 import { withPatch } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"

@@ -1,5 +1,5 @@
 import type { WireDialect } from "../Dialect.ts"
-import { allowsTools } from "../OpenAiRequest.ts"
+import { allowsTools } from "../OpenAi.ts"
 import { answerForm } from "./Answer.ts"
 import { chatCompletionsCodec } from "./Messages.ts"
 import { chatRelay } from "./RelayedAnswer.ts"

@@ -1,6 +1,6 @@
 import { textOrEmpty } from "../../text/JsonObject.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { allowsTools } from "../OpenAiRequest.ts"
+import { allowsTools } from "../OpenAi.ts"
 import { answerForm } from "./Answer.ts"
 import { responsesCodec } from "./Messages.ts"
 import { responsesRelay } from "./RelayedAnswer.ts"
