@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
-import type { Ending, ReadAnswer, RelayedBody, RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
+import { type Ending, type ReadAnswer, RelayedBody, type RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -95,7 +95,7 @@ export const passRelayed = Effect.fnUntraced(function* (
   const gateway = yield* Gateway
   const { relay } = wire[sent.body.dialect]
   let answer = yield* readable(first)
-  const relayed = isEventStream(first) ? relay.stream(tool) : relay.whole(tool)
+  const relayed = isEventStream(first) ? relay.stream(tool) : new RelayedBody(relay, tool)
   const passage = "failure" in relayed ? streamed(passing, relayed) : whole(passing, relayed)
   if (isEventStream(first)) writeHead(passing, answer, ["content-length"])
   let rounds = noRounds

@@ -8,9 +8,8 @@ import { type Model, type ModelError, type ModelRequest } from "../../services/m
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { unusable } from "./ModelFailures.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
+import { unusable, type ProviderNames } from "./ProviderErrors.ts"
 import { call, events } from "./ProviderExchange.ts"
 
 /** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */

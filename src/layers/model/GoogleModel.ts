@@ -19,7 +19,6 @@ import {
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunkOf, chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
   modelLayer,
   optionsConfig,
@@ -28,7 +27,7 @@ import {
   providerOf,
   type Timeouts as ProviderTimeouts
 } from "./Provider.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
+import { failed, hideKey, unusable, type ProviderNames } from "./ProviderErrors.ts"
 import { call, events, type Refusal } from "./ProviderExchange.ts"
 import { bodyOf } from "./RequestBytes.ts"
 

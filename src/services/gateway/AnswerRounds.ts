@@ -99,7 +99,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     )
   )
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = wire[sent.body.dialect].relay.results(calls, recalled)
+  const results = wire[sent.body.dialect].relay.results(calls, recalled).map((message) => JSON.stringify(message))
   if (hasOthers) {
     yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }

@@ -2,9 +2,35 @@ import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/serve/ServeSettings.ts"
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
-import { SharedUsage, type UsageOfAll } from "./SharedUsage.ts"
 
 /** Limits what tenants use: requests, tokens, running turns and open streams. */
+
+/** Counts what tenants use in all servers of a cluster together. */
+export interface UsageOfAll {
+  /** Adds to what a tenant has used. Returns the sum and its age; undefined while that cannot be known. */
+  readonly add: (
+    tenant: string,
+    kind: keyof TenantUsage,
+    amount: number
+  ) => Effect.Effect<{ readonly used: number; readonly ageMillis: number } | undefined>
+  /**
+   * Takes a turn or a stream for this process. Names that several processes hold count once. Returns false above
+   * `limit`; undefined takes it in any case.
+   */
+  readonly take: (
+    tenant: string,
+    what: "streams" | "turns",
+    name: string,
+    limit: number | undefined
+  ) => Effect.Effect<boolean>
+  /** Gives it back. What a dead process holds is given back after a while. */
+  readonly give: (tenant: string, what: "streams" | "turns", name: string) => Effect.Effect<void>
+}
+
+/** The counts of all servers. Default: none; this process is alone. */
+export const SharedUsage = Context.Reference<UsageOfAll | undefined>("palimpsest/services/serve/SharedUsage", {
+  defaultValue: () => undefined
+})
 
 /** What a tenant holds for as long as it lasts. */
 type Held = "streams" | "turns"

@@ -8,6 +8,7 @@ import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Answer.ts"
+import { RelayedBody } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { type SseEvent, SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -162,7 +163,7 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
         [read.finishReason, read.usage, read.text, read.thoughts]
       )
       // And it is the same when it is not streamed.
-      const body = wire[dialect].relay.whole(tool).push(codec.json(answer))
+      const body = new RelayedBody(wire[dialect].relay, tool).push(codec.json(answer))
       assert.deepStrictEqual(
         body?.calls.map(({ args, id }) => ({ id, args })),
         seen.calls.map(({ args, id }) => ({ id, args }))

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { TooMany } from "../../../src/services/serve/ServeErrors.ts"
-import { SharedUsage, type UsageOfAll } from "../../../src/services/serve/SharedUsage.ts"
-import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
+import { SharedUsage, type UsageOfAll, TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, it, layer } from "../../support/vitest.ts"
 
 const limits = { turns: 2, streams: 1, requests: 3, tokens: 100 }
