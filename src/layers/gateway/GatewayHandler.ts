@@ -7,12 +7,12 @@ import { type Provider, providerOf, providerOfOther, type Route, routeOf } from 
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
+import { reportFailure } from "../../services/gateway/GatewayFailures.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
 import { type AccessOptions, accessOf, beyondLimit, type Refusal, refuse } from "./ClientAccess.ts"
-import { reportFailure } from "./GatewayFailures.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
 import { type KeptBody, pass, passUnread, planFor, textOf } from "./PassRequest.ts"
 import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
@@ -112,10 +112,7 @@ const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }
     }
     if (mayNameState(text)) return refuse(403, `${stateRefusal}, such as previous_response_id or a file`)
     const { knowsItems } = yield* Gateway
-    const known = Effect.catchCause(knowsItems(owner, text), (cause) =>
-      Effect.as(reportFailure(cause, "requests that refer to items are refused"), false)
-    )
-    const isKnown = route?.dialect !== "responses" || (yield* known)
+    const isKnown = route?.dialect !== "responses" || (yield* knowsItems(owner, text))
     if (!isKnown) return refuse(403, `${stateRefusal}: it refers to an item that did not pass through here`)
   }
   const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)

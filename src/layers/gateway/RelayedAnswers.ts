@@ -8,7 +8,6 @@ import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer, countedRound } from "./AnswerAccount.ts"
-import { reportFailure } from "./GatewayFailures.ts"
 import { finish, passPieces, passRead, type ProxiedRequest, withText, write, writeHead } from "./ProxiedRequest.ts"
 import {
   maxAnswerBytes,
@@ -105,7 +104,7 @@ export const passRelayed = Effect.fnUntraced(function* (
     const account = Effect.suspend(() => accountAnswer(passing, countedRound(sent, isFirst, relayed.read())))
     const read = yield* Effect.ensuring(passage.take(answer), answer.status === 200 ? account : Effect.void)
     if (read === undefined) return
-    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
+    const step = yield* nextStep(gateway, sent, rounds, read)
     if (step._tag === "End") return yield* passage.end(step.ending, answer)
     rounds = step.rounds
     yield* passage.next(step.note)
