@@ -176,7 +176,7 @@ const session = Effect.fnUntraced(function* (
         .flatMap((each) => splitter.push(each))) {
         client += stream.push(event)
       }
-      const step = yield* nextStep(gateway, sent, rounds, stream.read(), () => Effect.void)
+      const step = yield* nextStep(gateway, sent, rounds, stream.read())
       compressed.recalls += blocks.filter((block) => block.kind === "call" && block.name === tool).length
       if (step._tag === "End") {
         client += stream.finish(step.ending)
