@@ -1,9 +1,9 @@
 import { Effect, Redacted } from "effect"
-import { hash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type Carried, keysOf, withOperatorKey, withOwnKey } from "../../domain/gateway/ClientKeys.ts"
 import { accountOf, type GatewayAccess, ownerText } from "../../domain/gateway/GatewayAccess.ts"
 import { endToEnd, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
+import { hashText } from "../../domain/gateway/MessageChain.ts"
 import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
 import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Route.ts"
 import type { TooMany } from "../../services/serve/ServeErrors.ts"
@@ -54,8 +54,6 @@ const sessionHeader = "x-palimpsest-session"
 /** Headers of a request that are not sent on: those two, and those with which some servers replace the method that a request is judged by. */
 const ownHeaders = ["host", tokenHeader, sessionHeader, "x-http-method", "x-http-method-override", "x-method-override"]
 
-const sha256 = (text: string): string => hash("sha256", text, "hex")
-
 /** Makes a refusal. */
 export const refuse = (status: Refusal["status"], message: string): Refusal => ({
   status,
@@ -86,7 +84,7 @@ export const admitted = Effect.fnUntraced(function* (
   const isToken = (yield* tenantOf(key)) !== undefined
   const tenant = yield* tenantOf(besides ?? key)
   const session = single(headers[sessionHeader])
-  const ownerOf = (name: string | undefined, ofKey: string) => sha256(ownerText(name, ofKey, session))
+  const ownerOf = (name: string | undefined, ofKey: string) => hashText(ownerText(name, ofKey, session))
   if (tokens !== undefined && tenant !== undefined) {
     if (!isToken) {
       const owner = ownerOf(tenant, key)
@@ -103,7 +101,7 @@ export const admitted = Effect.fnUntraced(function* (
     }
   }
   const isClosed = tokens?.ownKeys === false && options.keys === undefined && options.tenants === undefined
-  const account = isClosed || isToken ? undefined : accountOf(options, sha256(key))
+  const account = isClosed || isToken ? undefined : accountOf(options, hashText(key))
   if (account !== undefined && besides === undefined) {
     const owner = ownerOf(account.tenant, key)
     return { owner, ...account, isOperators: false, carried: withOwnKey(provider, carried) }

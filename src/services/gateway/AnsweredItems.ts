@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { hashText } from "../../domain/gateway/MessageChain.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { isJson, jsonsAt, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -22,7 +23,7 @@ export const keepItems = Effect.fnUntraced(function* (
     const value = parsedOrUndefined(item)
     const isKept = isJson(value) && referenceOf(value) === undefined && (isStored || needsState(value))
     const id = isKept ? textOrEmpty(value, "id") : ""
-    return id === "" ? [] : [{ name: store.hash(id), item }]
+    return id === "" ? [] : [{ name: hashText(id), item }]
   })
   // All at once: the client may refer to them before they are stored.
   for (const { item, name } of named) items.set(`${owner}/${name}`, item)
@@ -30,7 +31,7 @@ export const keepItems = Effect.fnUntraced(function* (
 })
 
 const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory, owner: string, id: string) {
-  const name = store.hash(id)
+  const name = hashText(id)
   return items.get(`${owner}/${name}`) ?? (yield* store.get(owner, "item", name))
 })
 

@@ -184,7 +184,7 @@ export const addHidden = Effect.fnUntraced(function* (
 /** Opens the memory over the store of the context. */
 export const makeConversationMemory = Effect.map(GatewayStore, (store): ConversationMemory => ({
   store,
-  counts: new MessageCounts(store.hash),
+  counts: new MessageCounts(),
   owners: new BoundedMap(maxOwners),
   views: new BoundedMap(maxViews),
   logs: new BoundedMap(maxLogs),
