@@ -64,7 +64,7 @@ export const passUnread = Effect.fnUntraced(function* (
 const keepAnswer = Effect.fnUntraced(
   function* ({ isStored, owner }: NonNullable<ProxiedRequest["keeper"]>, text: string) {
     const { keep } = yield* Gateway
-    const read = readAnswer(wire.responses.relay, recallName, text, !text.startsWith("{"))
+    const read = readAnswer(wire.responses.answers, recallName, text, !text.startsWith("{"))
     if (read !== undefined) yield* keep(owner, read, isStored)
   },
   orReported("references to this answer are not known", undefined)

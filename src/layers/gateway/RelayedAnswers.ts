@@ -92,9 +92,9 @@ export const passRelayed = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const { relay } = wire[sent.body.dialect]
+  const { answers } = wire[sent.body.dialect]
   let answer = yield* readable(first)
-  const relayed = isEventStream(first) ? relay.stream(tool) : new RelayedBody(relay, tool)
+  const relayed = isEventStream(first) ? answers.stream(tool) : new RelayedBody(answers, tool)
   const passage = "failure" in relayed ? streamed(passing, relayed) : whole(passing, relayed)
   if (isEventStream(first)) writeHead(passing, answer, ["content-length"])
   let rounds = noRounds

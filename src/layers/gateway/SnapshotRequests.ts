@@ -30,7 +30,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
             cause: undefined
           })
         }
-        const read = readAnswer(wire[dialect].relay, recallName, body, typeOf(answer).includes("event-stream"))
+        const read = readAnswer(wire[dialect].answers, recallName, body, typeOf(answer).includes("event-stream"))
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,

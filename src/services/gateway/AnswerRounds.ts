@@ -75,7 +75,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   const room = Math.floor((sent.limit - sent.tokens.total - tokens) * roomShare)
   const recalled = yield* gateway.recall(sent, calls, room)
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = wire[sent.body.dialect].relay.results(calls, recalled).map((message) => JSON.stringify(message))
+  const results = wire[sent.body.dialect].answers.results(calls, recalled).map((message) => JSON.stringify(message))
   if (hasOthers) {
     yield* gateway.remember(sent, { rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }

@@ -97,7 +97,7 @@ const readBy = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
 
 /** What the gateway reads and what the client gets. */
 const relayed = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const passed = events.map((event) => stream.push(event)).join("")
   return { read: stream.read(), client: passed + stream.finish("as sent") }
 }
@@ -163,7 +163,7 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
         [read.finishReason, read.usage, read.text, read.thoughts]
       )
       // And it is the same when it is not streamed.
-      const body = new RelayedBody(wire[dialect].relay, tool).push(codec.json(answer))
+      const body = new RelayedBody(wire[dialect].answers, tool).push(codec.json(answer))
       assert.deepStrictEqual(
         body?.calls.map(({ args, id }) => ({ id, args })),
         seen.calls.map(({ args, id }) => ({ id, args }))

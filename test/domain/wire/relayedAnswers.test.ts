@@ -69,7 +69,7 @@ const written: Array<string> = []
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
-  const answering = wire[dialect].relay
+  const answering = wire[dialect].answers
   /** What the provider gets back of an answer. Gemini wants no thoughts. */
   const sentBack = (blocks: ReadonlyArray<Block>) =>
     codec.assistant(dialect === "gemini" ? blocks.filter(({ kind }) => kind !== "thought") : blocks)
@@ -206,7 +206,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
 
 /** The data of the events that a client gets of these events of a provider. */
 const passedOn = (dialect: Dialect, events: ReadonlyArray<object>): ReadonlyArray<Json> => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const text = events.map((data) => stream.push({ raw: "", name: "", data: JSON.stringify(data) })).join("")
   return new SseSplitter().push(text + stream.finish("as sent")).map(({ data }) => JSON.parse(data))
 }
@@ -220,7 +220,7 @@ it("a call without an index in the event that ends an answer reaches the client 
 
 /** What a client gets of these answers, of which all but the last call the gateway's tool alone. */
 const continued = (dialect: Dialect, rounds: ReadonlyArray<ReadonlyArray<object>>): ReadonlyArray<Json> => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const texts = rounds.map(
     (events, at) =>
       (at === 0 ? "" : stream.next("")) +
@@ -307,7 +307,7 @@ describe("calls whose server numbers them otherwise", () => {
     const { calls, hasOthers, sent } = ((stream) => {
       for (const data of events) stream.push({ raw: "", name: "", data: JSON.stringify(data) })
       return stream.read()
-    })(wire.chat.relay.stream(tool))
+    })(wire.chat.answers.stream(tool))
     assert.deepStrictEqual(
       [
         calls.map(({ args, id }) => ({ args, id })),
@@ -327,7 +327,7 @@ describe("calls whose server numbers them otherwise", () => {
   })
 
   it("are two where neither has an id or an index", () => {
-    const stream = wire.chat.relay.stream(tool)
+    const stream = wire.chat.answers.stream(tool)
     const calls = {
       tool_calls: ["one", "two"].map((grep) => ({ function: { name: tool, arguments: `{"grep":"${grep}"}` } }))
     }
@@ -361,9 +361,9 @@ describe("reasoning beside a hidden call of Chat Completions", () => {
   })
 
   it("reaches the client where nothing is streamed", () => {
-    const body = new RelayedBody(wire.chat.relay, tool)
+    const body = new RelayedBody(wire.chat.answers, tool)
     const empty = { role: "assistant", content: "12.", reasoning: "", annotations: [], audio: null }
-    const blank = new RelayedBody(wire.chat.relay, tool).push(JSON.stringify({ choices: [{ message: empty }] }))
+    const blank = new RelayedBody(wire.chat.answers, tool).push(JSON.stringify({ choices: [{ message: empty }] }))
     assert.deepStrictEqual(blank?.visible, [{ kind: "text", text: "12." }])
     const message = { role: "assistant", content: null, reasoning_content: "I look.", ...call }
     body.push(JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] }))
@@ -408,7 +408,7 @@ describe("an answer of Gemini after a recall", () => {
 })
 
 it("a signature in an empty text goes back to the Gemini API with the call after it", () => {
-  const stream = wire.gemini.relay.stream(tool)
+  const stream = wire.gemini.answers.stream(tool)
   const parts = [
     { text: "hm", thought: true },
     { text: "" },
@@ -430,12 +430,12 @@ it.each([
   ["responses", { type: "function_call_output", call_id: "r1", output: "no such handle" }]
 ] as const)("a recall that failed is told as an error, where %s has a way to", (dialect, result) => {
   const call = { id: "r1", name: tool, args: {}, json: "{}" }
-  const written = resultsOf(wire[dialect].relay, [call], [{ text: "no such handle", media: [], isError: true }])
+  const written = resultsOf(wire[dialect].answers, [call], [{ text: "no such handle", media: [], isError: true }])
   assert.include(written.join(), JSON.stringify(result))
 })
 
 describe("an answer of Chat Completions", () => {
-  const { relay } = wire.chat
+  const relay = wire.chat.answers
   const call = { id: "r1", type: "function", function: { name: tool, arguments: '{"grep":"x"}' } }
 
   it("that is split over choices has its calls, and goes on as one", () => {

@@ -161,7 +161,7 @@ const session = Effect.fnUntraced(function* (
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
-    const stream = wire[dialect].relay.stream(tool)
+    const stream = wire[dialect].answers.stream(tool)
     const visible: Array<Block> = []
     let client = ""
     let counts = 0
