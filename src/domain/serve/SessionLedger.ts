@@ -33,7 +33,12 @@ const messageFields = {
   at: Schema.NullOr(Schema.Finite)
 }
 
-const messageOf = ({ at = null, author = null, content: { role }, id }: Entry) => ({ id, role, author, at })
+const messageOf = ({ at, author, content: { role }, id }: Entry) => ({
+  id,
+  role,
+  author: author ?? null,
+  at: at ?? null
+})
 
 /** The tokens of one message. */
 export const LedgerEntry = Schema.Struct({
