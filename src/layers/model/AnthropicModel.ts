@@ -1,16 +1,16 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import type { Json } from "../../domain/text/JsonObject.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
-import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
+import { betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { unusable } from "./ModelFailures.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
+import { unusable, type ProviderNames } from "./ProviderErrors.ts"
 import { call, events } from "./ProviderExchange.ts"
 
 /** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
@@ -24,9 +24,9 @@ const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
     tools: names
   }))
 
-/** Returns the provider with the beta header that the content of a request needs. */
-const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
-  const beta = betaOf(request)
+/** Returns the provider with the beta header that a body needs. */
+const carrying = (provider: Provider, body: Json): Provider => {
+  const beta = betaOf(body)
   return beta === undefined
     ? provider
     : { ...provider, headers: (key) => ({ ...provider.headers(key), "anthropic-beta": beta }) }
@@ -40,7 +40,7 @@ const stream = (provider: Provider, request: ModelRequest) =>
       (own, { needs }) => requestBody(own, tools, needs),
       // The API requires a length: another one where that of the request was refused.
       (body) =>
-        chunks(provider, events(carrying(provider, request), "v1/messages", { max_tokens: 4_096, ...body }), () =>
+        chunks(provider, events(carrying(provider, body), "v1/messages", { max_tokens: 4_096, ...body }), () =>
           anthropicAnswerReader({ tools, target: targetOf(request) })
         )
     )
@@ -54,7 +54,9 @@ const countTokens = Effect.fnUntraced(function* (
     model: request.model,
     contents: request.contents
   })
-  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
+  const body = countBody(bare, tools)
+  const path = "v1/messages/count_tokens"
+  const answer = yield* call(carrying(provider, body), path, provider.timeouts.countTokens, body)
   return naturalAt(answer, "input_tokens") ?? (yield* unusable("it contains no token count"))
 })
 

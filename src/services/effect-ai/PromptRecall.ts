@@ -3,14 +3,13 @@ import * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
-import { sharedMessages } from "../../domain/conversation/MessageName.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
-import { hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
+import { sharedMessages, hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
 
 /**
  * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the

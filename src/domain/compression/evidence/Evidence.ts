@@ -8,14 +8,13 @@ import {
   type Content,
   isCall,
   isErrorResponse,
-  isMedia,
   isResponse,
   isText,
   isThought,
   type Part
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
-import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
+import { attachmentsOf } from "../../content/MediaBlocks.ts"
 import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
@@ -434,9 +433,7 @@ const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: n
 const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }: Entry, at: number): void => {
   const part = content.parts[at]
   if (part === undefined) return
-  for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
-    attachments.push({ entry: id, text: mediaText(media), handle: handles[at] })
-  }
+  for (const text of attachmentsOf(part, content.role)) attachments.push({ entry: id, text, handle: handles[at] })
 }
 
 /** What the gathering of one part needs beside what was gathered. */
