@@ -109,6 +109,9 @@ const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
       const isNode = name.startsWith("node:")
       const isEffect = isPackage(name, "effect")
       if (file.startsWith("src/") && target !== undefined && !target.startsWith("src/")) forbid("src imports src only")
+      if (isPackage(name, "@google/genai") && !path.posix.basename(file).startsWith("Google")) {
+        forbid("only Google*.ts import the SDK")
+      }
       if (floor === undefined || isWiring(file)) continue
       const below = floors.indexOf(target === undefined ? floor : (floorOf(target) ?? floor))
       if (below > floors.indexOf(floor)) forbid(`${floor} imports nothing from a floor above`)
@@ -189,6 +192,7 @@ describe("the rules", () => {
     ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["what draws is loaded", "src/cli/page/Page.ts", `import { draw } from "./Charts.ts"`],
     ["src imports src only", "src/layers/a/A.ts", `import { f } from "../../../test/support/f.ts"`],
+    ["only Google*.ts import the SDK", "src/layers/a/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["re-exports another module (barrel)", "src/domain/a/A.ts", `export * from "./B.ts"`],
     ["re-exports another module (barrel)", "src/domain/a/A.ts", `export { B } from "./B.ts"`],
     ["named after the concept", "src/domain/a/utils.ts", ""],

@@ -236,6 +236,7 @@ describe("the tarball", () => {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
         "@effect/sql-pg": { optional: true },
+        "@google/genai": { optional: true },
         "playwright-core": { optional: true },
         "tree-sitter-bash": { optional: true },
         "web-tree-sitter": { optional: true }

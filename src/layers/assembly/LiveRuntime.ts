@@ -53,7 +53,7 @@ const configWith = (home: string) =>
  * *When to use*: below `Runtime.layer` or `Runtime.make` in a program of your own. Several agents of one program share one such
  * layer when they work in the same folder.
  *
- * *Details*: it needs `@effect/platform-node`.
+ * *Details*: it needs `@effect/platform-node`, and `@google/genai` unless you pass a model.
  */
 export const layer = <E = never, R = never>(
   options: LiveRuntimeOptions<E, R> = {}

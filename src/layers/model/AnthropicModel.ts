@@ -55,8 +55,7 @@ const countTokens = Effect.fnUntraced(function* (
     contents: request.contents
   })
   const body = countBody(bare, tools)
-  const path = "v1/messages/count_tokens"
-  const answer = yield* call(carrying(provider, body), path, provider.timeouts.countTokens, body)
+  const answer = yield* call(carrying(provider, body), "v1/messages/count_tokens", body)
   return naturalAt(answer, "input_tokens") ?? (yield* unusable("it contains no token count"))
 })
 

@@ -15,7 +15,7 @@ import { failed, hideKey, unusable, reasonOfConnection, reasonOfStatus, retryAft
  */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
-const maxAnswerBytes = 32 * 1024 * 1024
+export const maxAnswerBytes = 32 * 1024 * 1024
 /** Bytes of the body of an error, of which a few hundred characters are shown. */
 const maxErrorBytes = 1024 * 1024
 
@@ -44,7 +44,7 @@ const valuesIn = (data: string): ReadonlyArray<string> => {
 }
 
 /** The text of a whole body. */
-const textOf = Effect.fnUntraced(function* (
+export const textOf = Effect.fnUntraced(function* (
   provider: Provider,
   reply: Reply,
   maxBytes: number
@@ -71,7 +71,7 @@ export interface Refusal {
  * Sends a request. Fails if the answer has the status of an error, and notes it with `refused`; follows no redirection, because the key is for this
  * server alone.
  */
-const exchanged = Effect.fnUntraced(function* (
+export const exchanged = Effect.fnUntraced(function* (
   provider: Provider,
   request: ProviderRequest,
   refused?: (refusal: Refusal) => void
@@ -95,46 +95,26 @@ const exchanged = Effect.fnUntraced(function* (
   return yield* failed(reasonOfStatus(status, fault, retryAfter(header), names))
 })
 
-type Body = ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
+/** The bytes of a JSON body. */
+const bytesOf = (body: unknown): ReadonlyArray<Uint8Array> => [Buffer.from(wellFormedJson(JSON.stringify(body)))]
 
-const isBytes = (body: Body): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
-
-/** The bytes of a JSON body, which may be bytes already. */
-const bytesOf = (body: Body): ReadonlyArray<Uint8Array> =>
-  isBytes(body) ? body : [Buffer.from(wellFormedJson(JSON.stringify(body)))]
-
-/** Sends JSON to a path of the API; without a body, asks for what is there. */
-const open = Effect.fnUntraced(function* (
-  provider: Provider,
-  path: string,
-  body: Body | undefined,
-  refused?: (refusal: Refusal) => void
-) {
+/** Sends bytes of JSON to a path of the API. */
+const open = Effect.fnUntraced(function* (provider: Provider, path: string, body: ReadonlyArray<Uint8Array>) {
   const key = yield* keyOf(provider)
   const headers = { "content-type": "application/json", ...provider.headers(key) }
   const url = new URL(path, provider.baseUrl)
   // Such as Azure's `api-version`.
   for (const [name, value] of provider.baseUrl.searchParams) url.searchParams.set(name, value)
-  const request =
-    body === undefined ? { method: "GET" as const, body: [] } : { method: "POST" as const, body: bytesOf(body) }
-  return yield* exchanged(provider, { url, headers, ...request }, refused)
+  return yield* exchanged(provider, { url, method: "POST", headers, body })
 })
 
-/** Asks for JSON, within a time. An answer with the status of an error is noted with `refused`. */
-export const call = (
-  provider: Provider,
-  path: string,
-  time: Duration.Input,
-  body?: Body,
-  refused?: (refusal: Refusal) => void
-): Effect.Effect<unknown, ModelError> =>
+/** Asks for JSON. */
+export const call = (provider: Provider, path: string, body: unknown): Effect.Effect<unknown, ModelError> =>
   Effect.gen(function* () {
-    const reply = yield* open(provider, path, body, refused)
+    const reply = yield* open(provider, path, bytesOf(body))
     const text = yield* textOf(provider, reply, maxAnswerBytes)
-    return yield* Effect.fromResult(
-      Result.mapError(parseJson(text), ({ _tag, message }) => unusable(_tag === "TooDeep" ? message : "it is not JSON"))
-    )
-  }).pipe(Effect.scoped, failAfter(time))
+    return yield* Effect.fromResult(Result.mapError(parseJson(text), () => unusable("it is not JSON")))
+  }).pipe(Effect.scoped, failAfter(provider.timeouts.countTokens))
 
 /** Returns the data of the next event of an answer; undefined at its end. */
 const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | undefined, ModelError> => {
@@ -168,10 +148,16 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
   })
 }
 
-/** Asks for server-sent events, each with JSON, or `endMark` where the server marks their end. The socket closes with the stream's scope. */
-export const events = (provider: Provider, path: string, body: Body): Stream.Stream<unknown, ModelError> =>
+const isBytes = (body: object): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
+
+/** Asks for server-sent events, each with JSON, or `endMark` where the server marks their end. `body` is a value, or its bytes. The socket closes with the stream's scope. */
+export const events = (
+  provider: Provider,
+  path: string,
+  body: ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
+): Stream.Stream<unknown, ModelError> =>
   Effect.map(Effect.scope, (scope) => {
-    const start = open(provider, path, body).pipe(
+    const start = open(provider, path, isBytes(body) ? body : bytesOf(body)).pipe(
       failAfter(provider.timeouts.chunk),
       Effect.map((reply) => eventsIn(provider, reply)),
       Scope.provide(scope)

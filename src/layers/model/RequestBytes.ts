@@ -44,7 +44,7 @@ const generationConfig = ({
 })
 
 /** The fields of a body besides its contents, in the wire shape. */
-const restOf = ({ generation, mustCall, systemInstruction, tools }: Rest): Record<string, unknown> => ({
+export const restOf = ({ generation, mustCall, systemInstruction, tools }: Rest): Record<string, unknown> => ({
   ...(systemInstruction === undefined ? {} : { systemInstruction: { parts: [{ text: systemInstruction }] } }),
   ...(tools === undefined ? {} : { tools }),
   ...(mustCall === true ? { toolConfig: { functionCallingConfig: { mode: "ANY" } } } : {}),

@@ -1,6 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { ConfigProvider, Deferred, Duration, Effect, Fiber, FileSystem, Layer, Queue, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { execFile } from "node:child_process"
+import { execPath } from "node:process"
+import { pathToFileURL } from "node:url"
 import { inspect } from "node:util"
 import { gzipSync } from "node:zlib"
 import { Part, user } from "../../../src/domain/content/Content.ts"
@@ -15,6 +18,7 @@ import {
   type ModelRequest
 } from "../../../src/services/model/Model.ts"
 import { listening } from "../../support/loopback.ts"
+import { root } from "../../support/paths.ts"
 import { assert, describe, it, vi } from "../../support/vitest.ts"
 
 const key = "AIza-the-key-nobody-may-see"
@@ -213,7 +217,7 @@ describe("failures", () => {
     }
   })
 
-  it.live("a model name that leads elsewhere is an InvalidRequestError", function* () {
+  it.live("a model name that the SDK refuses is an InvalidRequestError", function* () {
     const { fake, model } = yield* against(always([]))
     const error = yield* Effect.flip(model.generate({ ...question, model: "../up" }))
     assert.strictEqual(error.reason._tag, "InvalidRequestError")
@@ -313,11 +317,11 @@ describe("interruption", () => {
   })
 })
 
-describe("one call", () => {
+describe("traps of the SDK", () => {
   const continued = Fake.response([{ text: "a" }], { finishReason: "CONTINUATION", continuationToken: "t" })
   const checkpoint = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
 
-  it.live("is one request, whatever the answer says of a continuation", function* () {
+  it.live("automatic continuation: one call is one request", function* () {
     const { fake, model } = yield* against(
       Fake.queue(Fake.json(continued), Fake.sse(continued), Fake.json(checkpoint), Fake.sse(checkpoint))
     )
@@ -330,6 +334,12 @@ describe("one call", () => {
     yield* Effect.flip(model.generate(question))
     yield* Effect.flip(Stream.runDrain(model.stream(question)))
     assert.lengthOf(yield* fake.requests, 4)
+  })
+
+  it.live("its timeout is not used, nor announced to the server", function* () {
+    const { fake, model } = yield* against(always(Fake.json(hello)))
+    yield* model.generate(question)
+    assert.notProperty((yield* fake.requests)[0]?.headers, "x-server-timeout")
   })
 
   /** Lets what a socket delivered be worked on, whatever clock the test has. */
@@ -393,7 +403,7 @@ describe("one call", () => {
     assert.lengthOf(yield* Fiber.join(asking), 4)
   })
 
-  it.live("reads Config, no other variable of the environment, and prints nothing", () =>
+  it.live("its environment variables: only Config is read, and nothing is printed", () =>
     Effect.gen(function* () {
       const printed = (["warn", "debug", "log", "error"] as const).map((name) => vi.spyOn(console, name))
       vi.stubEnv("GOOGLE_API_KEY", "from the environment")
@@ -415,6 +425,44 @@ describe("one call", () => {
         })
       )
     )
+  )
+
+  it.live(
+    "it is loaded at the first call, not with the layer",
+    () =>
+      Effect.gen(function* () {
+        const source = pathToFileURL(`${root}/src/`).href
+        const program = `
+          import { registerHooks } from "node:module"
+          registerHooks({
+            resolve: (name, context, next) => {
+              if (name.startsWith("@google/genai")) console.log("loaded " + name)
+              return next(name, context)
+            }
+          })
+          const { Effect, Layer } = await import("effect")
+          const { layerConfig } = await import("${source}layers/model/GoogleModel.ts")
+          const { Model } = await import("${source}services/model/Model.ts")
+          const call = Effect.flip(Model.use((model) => model.countTokens({ model: "m", contents: [] })))
+          const program = Effect.gen(function* () {
+            const context = yield* Layer.build(layerConfig)
+            console.log("built")
+            console.log((yield* Effect.provide(call, context)).reason._tag)
+          })
+          await Effect.runPromise(Effect.scoped(program))
+        `
+        const gone = yield* Effect.scoped(Effect.map(Fake.make(always([])), ({ url }) => url))
+        const printed = yield* Effect.callback<string>((resume) => {
+          execFile(
+            execPath,
+            ["--no-warnings", "--input-type=module", "--eval", program],
+            { env: { GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: gone }, cwd: import.meta.dirname },
+            (_error, stdout, stderr) => resume(Effect.succeed(`${stdout}${stderr}`))
+          )
+        })
+        assert.deepStrictEqual(printed.trim().split("\n"), ["built", "loaded @google/genai/web", "NetworkError"])
+      }),
+    30_000
   )
 })
 

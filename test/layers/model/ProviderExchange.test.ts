@@ -3,7 +3,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { endMark } from "../../../src/domain/wire/SseEvents.ts"
 import type { ProviderRequest } from "../../../src/layers/model/HttpSend.ts"
 import type { Provider } from "../../../src/layers/model/Provider.ts"
-import { call, events } from "../../../src/layers/model/ProviderExchange.ts"
+import { events } from "../../../src/layers/model/ProviderExchange.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The events of an answer, however its server or a relay before it writes them. */
@@ -36,13 +36,6 @@ const read = (provider: Provider) =>
     yield* TestClock.adjust("1 hour")
     return yield* Fiber.join(answer)
   })
-
-it.effect("a whole answer is not read deeper than any other JSON", function* () {
-  const deep = answering([`{"args": ${"[".repeat(2_000)}${"]".repeat(2_000)}}`])
-  const asked = yield* Effect.forkChild(Effect.flip(call(deep, "ask", "1 hour", {})))
-  yield* TestClock.adjust("5 minutes")
-  assert.match((yield* Fiber.join(asked)).message, /nested deeper than 1,000 levels/)
-})
 
 const [one, two] = [{ a: 1 }, { b: 2 }]
 const [first, second] = [JSON.stringify(one), JSON.stringify(two)]
