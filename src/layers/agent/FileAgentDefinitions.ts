@@ -24,11 +24,7 @@ interface AgentFolder {
  * The folders of definitions, highest precedence last (built-ins, project, user): `.gemini/agents` and `.palimpsest/agents` of the workspace, the
  * same in the user's home folder, and `agents` in the home folder of this program.
  */
-export const folders = (
-  home: string,
-  workspace = ".",
-  user = homedir()
-): Effect.Effect<ReadonlyArray<AgentFolder>, never, Path.Path> =>
+export const folders = (home: string, workspace = ".", user = homedir()) =>
   Effect.map(Path.Path, (path) => {
     const both = (base: string) => [
       path.resolve(base, ".gemini", "agents"),

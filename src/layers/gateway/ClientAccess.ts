@@ -69,7 +69,7 @@ export const admitted = Effect.fnUntraced(function* (
   { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
   { query }: RequestTarget,
   provider: Provider
-): Effect.fn.Return<ClientAccess | Refusal> {
+) {
   const { tokens } = options
   const carried = { headers: withoutHeaders(endToEnd(rawHeaders), ownHeaders), query }
   const [key = "", ...others] = keysOf(provider, carried)
@@ -126,7 +126,7 @@ export const accessOf = Effect.fnUntraced(function* (
   request: Pick<IncomingMessage, "headers" | "rawHeaders" | "method">,
   target: RequestTarget,
   { provider, route }: { readonly provider: Provider; readonly route: Route | undefined }
-): Effect.fn.Return<ClientAccess | Refusal, never, TenantLimiter> {
+) {
   const limiter = yield* TenantLimiter
   const method = request.method ?? "GET"
   const access = yield* admitted(options, request, target, provider)

@@ -5,7 +5,7 @@ import type { Json } from "../../domain/text/JsonObject.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
 import { betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
-import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import type { Model, ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
@@ -46,10 +46,7 @@ const stream = (provider: Provider, request: ModelRequest) =>
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 
-const countTokens = Effect.fnUntraced(function* (
-  provider: Provider,
-  request: ModelRequest
-): Effect.fn.Return<number, ModelError> {
+const countTokens = Effect.fnUntraced(function* (provider: Provider, request: ModelRequest) {
   const { request: bare, tools } = yield* requestOf(provider, {
     model: request.model,
     contents: request.contents

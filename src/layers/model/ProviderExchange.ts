@@ -44,11 +44,7 @@ const valuesIn = (data: string): ReadonlyArray<string> => {
 }
 
 /** The text of a whole body. */
-export const textOf = Effect.fnUntraced(function* (
-  provider: Provider,
-  reply: Reply,
-  maxBytes: number
-): Effect.fn.Return<string, ModelError> {
+export const textOf = Effect.fnUntraced(function* (provider: Provider, reply: Reply, maxBytes: number) {
   const decoder = new TextDecoder()
   let text = ""
   let size = 0
@@ -75,7 +71,7 @@ export const exchanged = Effect.fnUntraced(function* (
   provider: Provider,
   request: ProviderRequest,
   refused?: (refusal: Refusal) => void
-): Effect.fn.Return<Reply, ModelError, Scope.Scope> {
+) {
   const { baseUrl, names } = provider
   const reply = yield* provider
     .send(request)

@@ -37,11 +37,7 @@ export const sdkFetch =
   }
 
 /** Calls a vendor's SDK. The signal that it gives aborts the request until the promise settles, no longer. */
-export const callSdk = <A>(
-  provider: Provider,
-  sdkCall: SdkCall,
-  use: (signal: AbortSignal) => Promise<A>
-): Effect.Effect<A, ModelError> =>
+export const callSdk = <A>(provider: Provider, sdkCall: SdkCall, use: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: (signal) => use(signal),
     catch: (error) => {

@@ -68,7 +68,7 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
 const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
   { agents, folder }: SessionScope,
   count = maxListed
-): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {
+) {
   const { files } = yield* AgentSessions.use((sessions) => sessions.files(agents))
   const listed: Array<ListedSession> = []
   for (const file of files.filter(({ kind }) => kind === "session").slice(0, maxLookedAt)) {
@@ -135,9 +135,7 @@ const saidIn = ({ conversation }: Session): ReadonlyArray<Entry> =>
 const badPattern = ({ message }: { readonly message: string }) => noAnswer(`pattern: ${message}`)
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
-export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
-  scope: SessionScope
-): Effect.fn.Return<SessionAnswers, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
+export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (scope: SessionScope) {
   const agents = yield* AgentSessions
   const fs = yield* FileSystem.FileSystem
   const transcripts = yield* Transcripts
