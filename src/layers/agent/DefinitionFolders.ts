@@ -44,7 +44,7 @@ export const reader = Effect.fnUntraced(function* (isTrusted: (folder: string) =
   const safe = (yield* NoFollow.make).files(fs)
   const fail = (file: string, reason: string) => Effect.fail<UnusableFile>({ file, reason })
   const checkTrust = Effect.fnUntraced(function* (file: string, folder: string) {
-    if (!(yield* isTrusted(folder))) yield* fail(file, `it is in ${folder}, which is not trusted; it is ignored`)
+    if (!(yield* isTrusted(folder))) return yield* fail(file, `it is in ${folder}, which is not trusted; it is ignored`)
   })
   return {
     /** The names in a folder, sorted. */
@@ -73,3 +73,4 @@ export const reader = Effect.fnUntraced(function* (isTrusted: (folder: string) =
     })
   }
 })
+export type DefinitionReader = Effect.Success<ReturnType<typeof reader>>

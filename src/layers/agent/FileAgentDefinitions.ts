@@ -7,7 +7,7 @@ import {
   type KnownAgent,
   type KnownAgents
 } from "../../services/agent/AgentDefinitions.ts"
-import { type DefinitionFolder, reader, unusable } from "./DefinitionFolders.ts"
+import { type DefinitionFolder, type DefinitionReader, reader, unusable } from "./DefinitionFolders.ts"
 
 /** Reads agent definitions from folders of the user and of the workspace. */
 
@@ -22,7 +22,7 @@ const merged = (all: ReadonlyArray<KnownAgents>): KnownAgents => ({
 })
 
 const readFolder = Effect.fnUntraced(
-  function* ({ namesIn, textOf }: Effect.Success<ReturnType<typeof reader>>, { folder, isOwn }: DefinitionFolder) {
+  function* ({ namesIn, textOf }: DefinitionReader, { folder, isOwn }: DefinitionFolder) {
     const path = yield* Path.Path
     const source: AgentSource = isOwn ? "user" : "project"
     const files = (yield* namesIn({ folder, isOwn })).filter((name) => name.endsWith(".md") && !isIgnored(name))

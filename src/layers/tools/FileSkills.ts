@@ -2,7 +2,7 @@ import { Effect, FileSystem, Layer, Path, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import { isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type Skill, Skills } from "../../services/tools/Skills.ts"
-import { type DefinitionFolder, reader, unusable } from "../agent/DefinitionFolders.ts"
+import { type DefinitionFolder, type DefinitionReader, reader, unusable } from "../agent/DefinitionFolders.ts"
 
 /** Reads skills from folders of the user and of the workspace. */
 
@@ -18,19 +18,17 @@ interface SkillShelf {
   readonly path: Path.Path
   /** Highest precedence first. */
   readonly places: ReadonlyArray<DefinitionFolder>
-  readonly reader: Effect.Success<ReturnType<typeof reader>>
+  readonly reader: DefinitionReader
 }
 
 /** Reads a folder's skill. Undefined when the folder is no skill. */
-const read = Effect.fnUntraced(
+const readSkill = Effect.fnUntraced(
   function* ({ path, reader: { textOf } }: SkillShelf, folder: string, isOwn: boolean) {
     const file = path.join(folder, skillFile)
     const text = yield* textOf(file, isOwn)
-    if (text === undefined) return { file, reason: "expected a file" }
-    const parsed = parseSkill(text)
-    if (Result.isFailure(parsed)) return { file, reason: parsed.failure }
-    const { description, name } = parsed.success
-    return { skill: { name, description, folder }, file: parsed.success }
+    const parsed = text === undefined ? Result.fail("expected a file") : parseSkill(text)
+    const content = yield* Effect.mapError(Effect.fromResult(parsed), (reason) => ({ file, reason }))
+    return { skill: { name: content.name, description: content.description, folder }, content }
   },
   (work, { path }, folder) =>
     work.pipe(
@@ -43,10 +41,10 @@ const read = Effect.fnUntraced(
 )
 
 /** Reads the skills of one folder. */
-const inside = Effect.fnUntraced(
+const skillsIn = Effect.fnUntraced(
   function* (shelf: SkillShelf, place: DefinitionFolder) {
     const names = yield* shelf.reader.namesIn(place)
-    return yield* Effect.forEach(names, (name) => read(shelf, shelf.path.join(place.folder, name), place.isOwn), {
+    return yield* Effect.forEach(names, (name) => readSkill(shelf, shelf.path.join(place.folder, name), place.isOwn), {
       concurrency: 8
     })
   },
@@ -55,8 +53,8 @@ const inside = Effect.fnUntraced(
 
 /** All skills by name, and what cannot be used. */
 const find = Effect.fnUntraced(function* (shelf: SkillShelf) {
-  const found = (yield* Effect.forEach(shelf.places, (place) => inside(shelf, place))).flat()
-  const skills = new Map<string, { readonly skill: Skill; readonly file: SkillFile }>()
+  const found = (yield* Effect.forEach(shelf.places, (place) => skillsIn(shelf, place))).flat()
+  const skills = new Map<string, { readonly skill: Skill; readonly content: SkillFile }>()
   for (const one of found) {
     if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
   }
@@ -102,13 +100,17 @@ const all = Effect.fn("Skills.all")(function* (shelf: SkillShelf) {
 const load = Effect.fn("Skills.load")(function* (shelf: SkillShelf, name: string) {
   const found = (yield* find(shelf)).skills.get(name)
   if (found === undefined) return undefined
-  const { file, skill } = found
-  return { ...skill, instructions: file.instructions, ...(yield* filesOf(shelf, skill.folder)) } satisfies ActiveSkill
+  const { content, skill } = found
+  return {
+    ...skill,
+    instructions: content.instructions,
+    ...(yield* filesOf(shelf, skill.folder))
+  } satisfies ActiveSkill
 })
 
 /**
- * The skills in these folders; of two with the same name the later folder's counts. They are read on request; a broken one does not affect the others. A skill outside the user's own
- * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
+ * The skills in these folders; of two with the same name the later folder's counts. They are read on request; a broken
+ * one does not affect the others. A skill outside the user's own folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
  */
 export const layer = (places: ReadonlyArray<DefinitionFolder>, isTrusted: (folder: string) => Effect.Effect<boolean>) =>
   Layer.effect(

@@ -1,7 +1,6 @@
 import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
 import { mainAgent, placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
-import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { type Answer, type ApprovalMode, grantText, narrowerMode } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
@@ -144,7 +143,7 @@ const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Servic
   const { problems, untrusted } = yield* memory.load
   const notices = [
     ...untrusted.map((file): RuntimeNotice => ({ _tag: "UntrustedMemory", file })),
-    ...problems.map((problem) => message(memoryProblemText(problem)))
+    ...problems.map(message)
   ]
   const more = notices.length - maxNamedProblems
   for (const notice of notices.slice(0, maxNamedProblems)) yield* notify(notice)

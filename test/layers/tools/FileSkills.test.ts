@@ -48,7 +48,9 @@ layer(NodeServices.layer)("FileSkills", (it) => {
         "work/.palimpsest/skills/d/SKILL.md": skill("d", "not this"),
         "home/.gemini/skills/c/SKILL.md": skill("c", "nor this"),
         "home/.palimpsest/skills/c/SKILL.md": skill("c", "of home"),
-        "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home")
+        "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home"),
+        "home/.palimpsest/skills/e/SKILL.md": skill("e", "not this"),
+        "own/skills/e/SKILL.md": skill("e", "of the program's home")
       })
       const all = yield* skills.all
       assert.deepStrictEqual(
@@ -57,7 +59,8 @@ layer(NodeServices.layer)("FileSkills", (it) => {
           ["a", "of work"],
           ["b", "of gemini"],
           ["c", "of home"],
-          ["d", "of gemini at home"]
+          ["d", "of gemini at home"],
+          ["e", "of the program's home"]
         ]
       )
       assert.deepStrictEqual(all.problems, [])
