@@ -37,7 +37,7 @@ export const unusable =
   (error: PlatformError.PlatformError | UnusableFile): UnusableFile =>
     error instanceof PlatformError.PlatformError ? { file, reason: `cannot be read: ${diskErrorText(error)}` } : error
 
-/** Reads such folders. Of the workspace only what lies in trusted folders counts, because a link may lead elsewhere. */
+/** Makes a reader of such folders. Of the workspace only what lies in trusted folders counts, because a link may lead elsewhere. */
 export const reader = Effect.fnUntraced(function* (isTrusted: (folder: string) => Effect.Effect<boolean>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -73,4 +73,5 @@ export const reader = Effect.fnUntraced(function* (isTrusted: (folder: string) =
     })
   }
 })
+/** Reads the names in such folders, and the texts of their files. */
 export type DefinitionReader = Effect.Success<ReturnType<typeof reader>>
