@@ -1,11 +1,9 @@
 import { Effect, Layer } from "effect"
-import { hash } from "node:crypto"
 import { GatewayStore } from "../../src/services/gateway/GatewayStore.ts"
 
 /** The gateway's store, in memory. `held` can be shared between layers, as a restarted gateway shares its files. */
 export const layer = (held: Map<string, string> = new Map()): Layer.Layer<GatewayStore> =>
   Layer.succeed(GatewayStore, {
-    hash: (text) => hash("sha256", text, "hex"),
     names: (owner, kind) =>
       Effect.sync(() => {
         const before = `${owner}/${kind}/`

@@ -1,5 +1,5 @@
 import { Effect, type Exit, Fiber, Scheduler } from "effect"
-import { strideOf } from "./runs.ts"
+import { isUnitTier, strideOf } from "./runs.ts"
 
 /** Interrupts one fiber at the k-th opportunity to yield, anywhere in its tree. */
 class InterruptAt extends Scheduler.MixedScheduler {
@@ -33,8 +33,8 @@ export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   /** A fresh program for each run: new folders, new stores. */
   program: (k: number) => Effect.Effect<A, E, R>,
   check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
-  /** Tries only every n-th point. All points are tried in the laws tier, unless a program starts processes. */
-  stride = strideOf(307),
+  /** Tries only every n-th point, and few in the unit tier. All points are tried in the laws tier, unless a program starts processes. */
+  stride = isUnitTier ? 307 : strideOf(29),
   /** The first point that is tried. */
   first = 1
 ): Effect.fn.Return<number, E2, R | R2> {

@@ -2,7 +2,7 @@ import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
+import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { earlierParts } from "../../services/transcripts/CodexHistory.ts"
@@ -66,7 +66,7 @@ const formatOf = (file: string, to: FormatName | undefined) =>
   file === "-" && to === undefined
     ? badInput(`standard output has no ending; add --to with one of the formats ${FormatName.literals.join(", ")}`)
     : Effect.fromResult(formatFor(file, to)).pipe(
-        Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
+        Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${problem}`))
       )
 
 /** Writes a conversation that is no session: in its own format where the file has that format's ending. */

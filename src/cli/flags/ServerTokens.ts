@@ -13,9 +13,7 @@ export interface ServerTokens {
 }
 
 /** Returns the tokens of the settings. Where they have none, makes one of the local tenant for this run. */
-export const serverTokens = Effect.fnUntraced(function* (
-  configured: ReadonlyArray<TokenSetting> = []
-): Effect.fn.Return<ServerTokens, never, Settings> {
+export const serverTokens = Effect.fnUntraced(function* (configured: ReadonlyArray<TokenSetting> = []) {
   const settings = yield* Settings
   const read = userSettings.pipe(
     Effect.map(({ serve }) => serve.tokens ?? []),

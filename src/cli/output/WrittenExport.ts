@@ -86,7 +86,7 @@ export const writeExport = Effect.fnUntraced(
     secrets: SessionSecrets | undefined
   ) {
     if (format === "markdown") {
-      const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
+      const heading = secrets === undefined ? title : Work.runSync(secrets.replace(title, false)).text
       const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
       return yield* writeText(file, page)
     }

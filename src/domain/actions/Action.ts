@@ -4,8 +4,8 @@ export type Action =
   | { readonly _tag: "Write"; readonly path: string; readonly created: boolean | undefined }
   | { readonly _tag: "Edit"; readonly path: string }
   | { readonly _tag: "Delete"; readonly path: string }
-  /** Its changes, or those of the files in it, were taken back. */
-  | { readonly _tag: "Restore"; readonly path: string }
+  /** Its changes, or those of the files in it, were taken back: `ofNew` of files that git does not know, else of all others. */
+  | { readonly _tag: "Restore"; readonly path: string; readonly ofNew?: true }
   | Command
   | { readonly _tag: "Search"; readonly query: string }
   | { readonly _tag: "Todos"; readonly todos: ReadonlyArray<Todo> }

@@ -53,7 +53,19 @@ const gitTasks = new Map<string, Effects>([
     }
   ],
   // What `git stash` puts away is brought back: no more is known of it.
-  ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])]
+  ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])],
+  // Without `-d` it leaves folders alone; with `-e` or `-X`, more than its text shows.
+  [
+    "clean",
+    (operands, options) => {
+      const flags = options.map((each) => (each === "--force" ? "-f" : each)).join("")
+      const isRead = /f/.test(flags) && !/[eX]/.test(flags)
+      const places = operands.length === 0 ? ["."] : operands
+      return isRead && (flags.includes("d") || places.every((each) => each !== "." && isFile(each)))
+        ? places.map((path): Action => ({ _tag: "Restore", path, ofNew: true }))
+        : []
+    }
+  ]
 ])
 
 /**

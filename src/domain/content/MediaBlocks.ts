@@ -1,6 +1,7 @@
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 import { bytesOf } from "./Base64Bytes.ts"
-import { outputText, type Part } from "./Content.ts"
+import { isMedia, isResponse, outputText, type Part, type Role } from "./Content.ts"
 
 /**
  * Media in a tool's result, in the forms in which agents and dialects write them. Results keep the form in which they were read, so that they can be
@@ -127,6 +128,9 @@ export const messageMedia = (block: unknown): Part | undefined => {
 /** Lists of blocks stand no deeper than this in a result. */
 const maxLevels = 6
 
+/** How JSON in a text begins, and what it holds where it may hold media. */
+const mayHoldMedia = /^\s*[[{].*"(?:data|blob|image_url|url)"/s
+
 /** A value without its media, and the media in their order. The same value where it has none. */
 export interface SplitMedia {
   readonly rest: unknown
@@ -138,6 +142,12 @@ export const splitMedia = (value: unknown): SplitMedia => {
   const media: Array<Part> = []
   const without = (one: unknown, levels: number): unknown => {
     if (levels === 0) return one
+    if (typeof one === "string") {
+      // An MCP server's result, as the Responses API has it.
+      const inner = mayHoldMedia.test(one) ? parsedOrUndefined(one) : undefined
+      const [rest] = inner === undefined ? [] : [without([inner], levels - 1)].filter(Array.isArray)
+      return rest === undefined || rest[0] === inner ? one : JSON.stringify(rest[0] ?? "")
+    }
     if (Array.isArray(one)) {
       const kept = one.flatMap((each: unknown) => {
         const found = blockMedia(each)
@@ -166,6 +176,17 @@ export const mediaText = ({ fileData, inlineData }: Part): string =>
   fileData === undefined
     ? `[${inlineData?.mimeType ?? "data"} of ${bytesOf(inlineData?.data ?? "").length} bytes]`
     : `[${fileData.mimeType ?? "file"} at ${fileData.fileUri ?? "an unknown address"}]`
+
+/** Describes what came with a user's words: media, and what no dialect's text is, such as a document of text, by its title and size. */
+export const attachmentsOf = (part: Part, role: Role): ReadonlyArray<string> => {
+  if (isMedia(part)) return [mediaText(part)]
+  if (isResponse(part)) return responseContent(part).media.map(mediaText)
+  const { text = "", thought = false } = part
+  if (role !== "user" || !thought) return []
+  const block = parsedOrUndefined(text)
+  const [type, title] = isJson(block) ? [textOrEmpty(block, "type"), textOrEmpty(block, "title")] : []
+  return [`[${type || "part"}${title ? ` ${JSON.stringify(title)}` : ""} of ${text.length} characters]`]
+}
 
 const wordsOf = (value: unknown): ReadonlyArray<string> | undefined => {
   if (typeof value === "string") return [value]

@@ -208,13 +208,7 @@ const appendItem = (chain: PersistentList.PersistentList<ViewItem>, item: ViewIt
   PersistentList.append(chain, item, itemTokens(item))
 
 /** Appends an entry. Its id has to be the next one (`entryId(self.next)`). */
-export const append = (self: Conversation, entry: Entry): Conversation => ({
-  ...self,
-  log: PersistentList.append(self.log, entry, entryTokens(entry)),
-  view: appendItem(self.view, viewItem(entry)),
-  next: sequenceOf(entry.id) + 1,
-  version: self.version + 1
-})
+export const append = (self: Conversation, entry: Entry): Conversation => appendAll(self, [entry])
 
 /** Appends entries one after the other. */
 export const appendAll = (self: Conversation, entries: ReadonlyArray<Entry>): Conversation => {

@@ -92,12 +92,7 @@ export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureM
   const grown = retryFrom(tokens)
   if (status === "COMPRESSED") {
     // After an undo, the ranges that were paid for in vain are in the view again.
-    const { tried: paidFor, unusable } = memory
-    const cleared = {
-      ...freshMemory,
-      ...(paidFor === undefined ? {} : { tried: paidFor }),
-      ...(unusable === undefined ? {} : { unusable })
-    }
+    const cleared = afterBranch(memory)
     return tokens <= before * noProgressShare ? cleared : { ...cleared, waitUntil: grown }
   }
   if (status === "NOOP" || status === "CANCELLED" || status === "CONTENT_TRUNCATED") return memory

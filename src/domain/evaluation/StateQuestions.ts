@@ -6,6 +6,8 @@ import {
   type CheckKind,
   checksOf,
   commitsIn,
+  commitsTakenBack,
+  revertedSubject,
   isMilestone,
   programsOf,
   provesSuccess,
@@ -271,7 +273,16 @@ export class WorkState {
       return
     }
     if (isMilestone(command)) this.published.add(subject)
-    for (const commit of commitsIn(output)) this.commits.set(plain(commit.subject), entry)
+    const subjects = [...this.commits.keys()]
+    const takenBack = commitsTakenBack(
+      command,
+      subjects.map(() => "")
+    )
+    for (const gone of takenBack === 0 ? [] : subjects.slice(-takenBack)) this.commits.delete(gone)
+    for (const commit of commitsIn(output)) {
+      this.commits.delete(plain(revertedSubject(commit.subject) ?? ""))
+      this.commits.set(plain(commit.subject), entry)
+    }
     for (const [other, failed] of this.failing) {
       if ([...failed.programs].some((program) => provesSuccess(programs, program))) this.failing.delete(other)
     }

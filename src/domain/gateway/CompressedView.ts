@@ -33,21 +33,6 @@ export type CompressedView = typeof CompressedViewShape.Type
 /** The stored form of a view. */
 export const CompressedViewJson = fromJson(Schema.toCodecJson(CompressedViewShape))
 
-const VisibleBlockShape = Schema.Struct({
-  kind: Schema.Literals(["text", "thought", "other"]),
-  text: Schema.String
-})
-
-const Texts = Schema.Array(Schema.String)
-
-/** The stored form of a hidden exchange. */
-export const HiddenExchangeJson = fromJson(
-  Schema.Struct({
-    rounds: Schema.Array(Schema.Struct({ sent: Texts, visible: Schema.Array(VisibleBlockShape) })),
-    beside: Schema.optionalKey(Schema.Struct({ calls: Texts, results: Texts }))
-  })
-)
-
 /** A message to send. `upTo` is the number of the client's messages that it and the messages before it represent. */
 export interface RelayedMessage {
   readonly json: string

@@ -1,3 +1,6 @@
+import * as Hex from "effect/encoding/Hex"
+import { digestOf } from "../content/Sha256.ts"
+import { encode } from "../text/Bytes.ts"
 import { withoutCacheMarks } from "../wire/anthropic/CacheMarks.ts"
 
 /**
@@ -6,15 +9,15 @@ import { withoutCacheMarks } from "../wire/anthropic/CacheMarks.ts"
  * the same conversation.
  */
 
-/** A function that hashes a text. */
-export type HashText = (text: string) => string
+/** The hash of a text, by which what is kept of conversations is named: SHA-256 in hexadecimal digits. */
+export const hashText = (text: string): string => Hex.encode(digestOf(encode(text)))
 
 /** Returns the names of all prefixes of a conversation, starting with the empty one. */
-export const beginningsOf = (seed: string, messages: ReadonlyArray<string>, hash: HashText): ReadonlyArray<string> => {
-  let name = hash(seed)
+export const beginningsOf = (seed: string, messages: ReadonlyArray<string>): ReadonlyArray<string> => {
+  let name = hashText(seed)
   const names = [name]
   for (const message of messages) {
-    name = hash(`${name}\n${withoutCacheMarks(message)}`)
+    name = hashText(`${name}\n${withoutCacheMarks(message)}`)
     names.push(name)
   }
   return names

@@ -1,3 +1,4 @@
+import { answerLength } from "../model/ModelLimits.ts"
 import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import {
@@ -8,7 +9,7 @@ import {
   isInstruction,
   type ValueAt
 } from "../wire/Dialect.ts"
-import { isBackground, namesAccountState, statefulKeys } from "../wire/ProviderState.ts"
+import { isBackground, isStateful, namesAccountState } from "../wire/ProviderState.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -31,11 +32,13 @@ export interface RequestBody {
   readonly maxAnswer: number | undefined
   /** Whether the answer may call a tool that the client did not declare. */
   readonly canRecall: boolean
-  /** Whether later requests may refer to the items of the answer, which the provider stores. */
-  readonly keepsAnswer: boolean
+  /** Whether the provider stores the answer, so that later requests may refer to its items; undefined where none does. */
+  readonly isStored: boolean | undefined
 }
 
-const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
+/** Whether a request refers to state on the provider's side. */
+const refersToState = (text: string, members: ReadonlyMap<string, Span>): boolean =>
+  [...members].some(([key, { end, start }]) => isStateful(key) && text.slice(start, end) !== "null")
 
 const membersOf = (text: string, arrays: ReadonlyArray<string> = []) => objectSpans(text, afterSpace(text, 0), arrays)
 
@@ -56,8 +59,7 @@ export const mayNameState = (text: string): boolean => {
   const body = parsedOrUndefined(text)
   if (members === undefined || body === undefined) return true
   return (
-    [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span))) ||
-    namesAccountState(body)
+    [...members.keys()].some((key) => key.includes("\\")) || refersToState(text, members) || namesAccountState(body)
   )
 }
 
@@ -66,7 +68,8 @@ export const mayGoOn = (text: string): boolean => {
   const members = membersOf(text)
   // A provider may take a key for the same that is written with escapes, or twice.
   if (members === undefined || [...members.keys()].some((key) => key.includes("\\"))) return /background|\\u/.test(text)
-  return isBackground(valuesIn(text, members))
+  const valueAt = valuesIn(text, members)
+  return [...members.keys()].some((key) => isBackground(key, valueAt(key)))
 }
 
 const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {
@@ -83,7 +86,7 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
   const members = membersOf(text, [form.messagesKey, "tools"])
   const array = members?.get(form.messagesKey)?.array
   if (members === undefined || array === undefined || array.elements.length === 0) return undefined
-  if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
+  if (refersToState(text, members)) return undefined
   const value = valuesIn(text, members)
   if (isCompactedThere(value)) return undefined
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
@@ -105,7 +108,7 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
     maxAnswer: answerLimit(value),
     canRecall,
-    keepsAnswer: form.isStored?.(value) === true
+    isStored: form.isStored?.(value)
   }
 }
 
@@ -116,11 +119,18 @@ export const modelOf = ({ model }: Route, text: string): string => {
   return typeof value === "string" ? value : ""
 }
 
-/** Whether the provider stores the answer to a request, so that later ones may refer to its items. */
-export const isStored = ({ dialect }: Route, text: string): boolean => {
-  const { isStored } = wire[dialect].request
-  const members = isStored === undefined ? undefined : membersOf(text)
-  return members !== undefined && isStored?.(valuesIn(text, members)) === true
+/** A byte of a request is at most so many tokens, as a rule. */
+const bytesPerToken = 4
+
+/** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answer that it allows. */
+export const likelyCost = (route: Route, bytes: number, text = ""): number =>
+  Math.ceil(bytes / bytesPerToken) +
+  (answerLimit(valuesIn(text, membersOf(text))) ?? answerLength(modelOf(route, text)))
+
+/** Whether the provider stores the answer to a request, so that later ones may refer to its items; undefined where none does. */
+export const isStored = ({ dialect }: Route, text: string): boolean | undefined => {
+  const members = membersOf(text)
+  return members && wire[dialect].request.isStored?.(valuesIn(text, members))
 }
 
 /** Returns the JSON of the client's tools; empty if it declares none. */

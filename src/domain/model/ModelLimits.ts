@@ -24,43 +24,20 @@ export const assumedWindow = 32_768
 
 const kibi = 1_024
 
-/** Gemini: the API states separate limits for input and output. */
-const gemini = (window: number, output: number): ModelLimits => ({
-  family: "gemini",
-  window,
-  output,
-  sharesWindow: false
-})
-const gemma = (window: number, output: number): ModelLimits => ({ ...gemini(window, output), family: "gemma" })
+const limits =
+  (family: ModelFamily, sharesWindow: boolean) =>
+  (window: number, output: number): ModelLimits => ({ family, window, output, sharesWindow })
 
-/** Claude: a request whose input and `max_tokens` together exceed the window is refused. */
-const claude = (window: number, output: number): ModelLimits => ({
-  family: "claude",
-  window,
-  output,
-  sharesWindow: true
-})
-
-/** OpenAI: `window` is input and answer together. */
-const openai = (window: number, output: number): ModelLimits => ({
-  family: "openai",
-  window,
-  output,
-  sharesWindow: true
-})
-/** OpenAI since GPT-5: the largest input is a separate limit. */
-const openaiInput = (window: number, output: number): ModelLimits => ({
-  ...openai(window, output),
-  sharesWindow: false
-})
-
+/** The API states separate limits for input and output. */
+const gemini = limits("gemini", false)
+const gemma = limits("gemma", false)
+/** A request whose input and `max_tokens` together exceed the window is refused. */
+const claude = limits("claude", true)
+/** The window is input and answer together; since GPT-5 the largest input is a separate limit. */
+const openai = limits("openai", true)
+const openaiInput = limits("openai", false)
 /** Open-weight models, and others that many hosts serve: input and answer together. */
-const openWeights = (window: number, output: number): ModelLimits => ({
-  family: "open",
-  window,
-  output,
-  sharesWindow: true
-})
+const openWeights = limits("open", true)
 
 const million = 1_048_576
 const claude200 = 200_000
@@ -75,140 +52,81 @@ const chatModel = openai(128_000, 16_384)
  * there; where hosts differ, a small one. Keys are names without dates, `-latest`, `-preview` and a provider before them
  * (`modelKey`).
  */
-export const modelTable: Readonly<Record<string, ModelLimits>> = {
-  "gemma-3-4b": gemma(131_072, 8_192),
-  "gemma-3-12b": gemma(131_072, 8_192),
-  "gemma-3-27b": gemma(131_072, 8_192),
+const limitsOfModels: ReadonlyArray<readonly [limits: ModelLimits, names: string]> = [
+  [gemma(131_072, 8_192), "gemma-3-4b gemma-3-12b gemma-3-27b"],
   // Gemini CLI, March 2026; others say 262,144.
-  "gemma-4-26b-a4b": gemma(256_000, 8_192),
-  "gemma-4-31b": gemma(256_000, 8_192),
-  "gemini-1.5-pro": gemini(2_097_152, 8_192),
-  "gemini-1.5-flash": gemini(million, 8_192),
-  "gemini-1.5-flash-8b": gemini(million, 8_192),
-  "gemini-2.0-flash": gemini(million, 8_192),
-  "gemini-2.0-flash-lite": gemini(million, 8_192),
-  "gemini-2.5-pro": gemini(million, 65_536),
-  "gemini-2.5-flash": gemini(million, 65_536),
-  "gemini-2.5-flash-lite": gemini(million, 65_536),
-  "gemini-3-pro": gemini(million, 65_536),
-  "gemini-3-flash": gemini(million, 65_536),
-  "gemini-3.1-pro": gemini(million, 65_536),
-  "gemini-3.1-flash-lite": gemini(million, 65_536),
-  "gemini-3.5-flash": gemini(million, 65_536),
-  "gemini-3.7-flash": gemini(million, 65_536),
-  "gemini-3.8-flash": gemini(million, 65_536),
-  "gemini-pro": gemini(million, 65_536),
-  "gemini-flash": gemini(million, 65_536),
-  "gemini-flash-lite": gemini(million, 65_536),
-
-  "claude-3-haiku": claude(claude200, 4_096),
-  "claude-3-sonnet": claude(claude200, 4_096),
-  "claude-3-opus": claude(claude200, 4_096),
-  "claude-3-5-haiku": claude(claude200, 8_192),
-  "claude-3-5-sonnet": claude(claude200, 8_192),
-  "claude-3-7-sonnet": claude(claude200, 64_000),
-  "claude-sonnet-4": claude(claude200, 64_000),
-  "claude-opus-4": claude(claude200, 32_000),
-  "claude-opus-4-1": claude(claude200, 32_000),
-  "claude-haiku-4-5": claude(claude200, 64_000),
-  "claude-sonnet-4-5": claude(claude200, 64_000),
-  "claude-opus-4-5": claude(claude200, 64_000),
-  "claude-sonnet-4-6": claude(1_000_000, 64_000),
-  "claude-opus-4-6": claude(1_000_000, 128_000),
-  "claude-opus-4-7": claude(1_000_000, 128_000),
-  "claude-opus-4-8": claude(1_000_000, 128_000),
-  "claude-sonnet-5": claude(1_000_000, 128_000),
-  "claude-opus-5": claude(1_000_000, 128_000),
-  "claude-fable-5": claude(1_000_000, 128_000),
-  "claude-haiku-5-5": claude(1_000_000, 128_000),
-  "claude-sonnet-5-5": claude(1_000_000, 128_000),
-  "claude-opus-5-5": claude(1_000_000, 128_000),
-  "claude-fable-5-1": claude(1_000_000, 128_000),
-  "claude-fable-5-2": claude(1_000_000, 128_000),
-
-  "gpt-3.5-turbo": openai(16_385, 4_096),
-  "gpt-4": openai(8_192, 8_192),
-  "gpt-4-turbo": openai(128_000, 4_096),
-  "gpt-4o": chatModel,
-  "gpt-4o-2024-05-13": openai(128_000, 4_096),
-  "gpt-4o-mini": chatModel,
-  "gpt-4.1": openai(1_047_576, 32_768),
-  "gpt-4.1-mini": openai(1_047_576, 32_768),
-  "gpt-4.1-nano": openai(1_047_576, 32_768),
-  "gpt-5": gpt5,
-  "gpt-5-mini": gpt5,
-  "gpt-5-nano": gpt5,
-  "gpt-5-codex": gpt5,
-  "gpt-5-chat": chatModel,
+  [gemma(256_000, 8_192), "gemma-4-26b-a4b gemma-4-31b"],
+  [gemini(2_097_152, 8_192), "gemini-1.5-pro"],
+  [gemini(million, 8_192), "gemini-1.5-flash gemini-1.5-flash-8b gemini-2.0-flash gemini-2.0-flash-lite"],
+  [
+    gemini(million, 65_536),
+    `gemini-2.5-pro gemini-2.5-flash gemini-2.5-flash-lite gemini-3-pro gemini-3-flash gemini-3.1-pro
+    gemini-3.1-flash-lite gemini-3.5-flash gemini-3.7-flash gemini-3.8-flash gemini-pro gemini-flash
+    gemini-flash-lite`
+  ],
+  [claude(claude200, 4_096), "claude-3-haiku claude-3-sonnet claude-3-opus"],
+  [claude(claude200, 8_192), "claude-3-5-haiku claude-3-5-sonnet"],
+  [claude(claude200, 64_000), "claude-3-7-sonnet claude-sonnet-4"],
+  [claude(claude200, 32_000), "claude-opus-4 claude-opus-4-1"],
+  [claude(claude200, 64_000), "claude-haiku-4-5 claude-sonnet-4-5 claude-opus-4-5"],
+  [claude(1_000_000, 64_000), "claude-sonnet-4-6"],
+  [
+    claude(1_000_000, 128_000),
+    `claude-opus-4-6 claude-opus-4-7 claude-opus-4-8 claude-sonnet-5 claude-opus-5 claude-fable-5 claude-haiku-5-5
+    claude-sonnet-5-5 claude-opus-5-5 claude-fable-5-1 claude-fable-5-2`
+  ],
+  [openai(16_385, 4_096), "gpt-3.5-turbo"],
+  [openai(8_192, 8_192), "gpt-4"],
+  [openai(128_000, 4_096), "gpt-4-turbo"],
+  [chatModel, "gpt-4o"],
+  [openai(128_000, 4_096), "gpt-4o-2024-05-13"],
+  [chatModel, "gpt-4o-mini"],
+  [openai(1_047_576, 32_768), "gpt-4.1 gpt-4.1-mini gpt-4.1-nano"],
+  [gpt5, "gpt-5 gpt-5-mini gpt-5-nano gpt-5-codex"],
+  [chatModel, "gpt-5-chat"],
   // The rest of its window of 400,000 after an answer of up to 272,000.
-  "gpt-5-pro": openaiInput(128_000, 272_000),
-  "gpt-5.1": gpt5,
-  "gpt-5.1-codex": gpt5,
-  "gpt-5.1-codex-max": gpt5,
-  "gpt-5.1-codex-mini": gpt5,
-  "gpt-5.1-chat": chatModel,
-  "gpt-5.2": gpt5,
-  "gpt-5.2-codex": gpt5,
-  "gpt-5.2-pro": gpt5,
-  "gpt-5.2-chat": chatModel,
-  "gpt-5.3-codex": gpt5,
-  "gpt-5.3-codex-spark": openai(128_000, 32_000),
-  "gpt-5.3-chat": chatModel,
-  "gpt-5.4": gpt5,
-  "gpt-5.4-mini": gpt5,
-  "gpt-5.4-nano": gpt5,
-  "gpt-5.4-pro": gpt5Large,
-  "gpt-5.5": gpt5Large,
-  "gpt-5.5-pro": gpt5Large,
-  "gpt-5.6": gpt5Large,
-  "gpt-5.6-sol": gpt5Large,
-  "gpt-5.6-terra": gpt5Large,
-  "gpt-5.6-luna": gpt5Large,
-  "gpt-6.1-sol": gpt5Large,
-  "gpt-6.1-terra": gpt5Large,
-  "gpt-6-astra": gpt5Large,
-  "gpt-6-sol": gpt5Large,
-  "gpt-6-luna": gpt5Large,
-  o1: openai(200_000, 100_000),
-  "o1-pro": openai(200_000, 100_000),
-  "o1-mini": openai(128_000, 65_536),
-  o3: openai(200_000, 100_000),
-  "o3-mini": openai(200_000, 100_000),
-  "o3-pro": openai(200_000, 100_000),
-  "o4-mini": openai(200_000, 100_000),
+  [openaiInput(128_000, 272_000), "gpt-5-pro"],
+  [gpt5, "gpt-5.1 gpt-5.1-codex gpt-5.1-codex-max gpt-5.1-codex-mini"],
+  [chatModel, "gpt-5.1-chat"],
+  [gpt5, "gpt-5.2 gpt-5.2-codex gpt-5.2-pro"],
+  [chatModel, "gpt-5.2-chat"],
+  [gpt5, "gpt-5.3-codex"],
+  [openai(128_000, 32_000), "gpt-5.3-codex-spark"],
+  [chatModel, "gpt-5.3-chat"],
+  [gpt5, "gpt-5.4 gpt-5.4-mini gpt-5.4-nano"],
+  [
+    gpt5Large,
+    `gpt-5.4-pro gpt-5.5 gpt-5.5-pro gpt-5.6 gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-6.1-sol gpt-6.1-terra
+    gpt-6-astra gpt-6-sol gpt-6-luna`
+  ],
+  [openai(200_000, 100_000), "o1 o1-pro"],
+  [openai(128_000, 65_536), "o1-mini"],
+  [openai(200_000, 100_000), "o3 o3-mini o3-pro o4-mini"],
+  [openWeights(128 * kibi, 32 * kibi), "gpt-oss-20b gpt-oss-120b"],
+  [openWeights(128 * kibi, 64 * kibi), "deepseek-v3.2"],
+  [openWeights(1_000_000, 384_000), "deepseek-v4-flash deepseek-v4-pro"],
+  [openWeights(256 * kibi, 64 * kibi), "devstral-2"],
+  [openWeights(128 * kibi, 96 * kibi), "glm-4.5 glm-4.5-air"],
+  [openWeights(200_000, 128 * kibi), "glm-4.6 glm-4.7 glm-5 glm-5.1"],
+  [openWeights(256_000, 64_000), "grok-4"],
+  [openWeights(256_000, 10_000), "grok-code-fast-1"],
+  [openWeights(128 * kibi, 16 * kibi), "kimi-k2"],
+  [openWeights(256 * kibi, 16 * kibi), "kimi-k2-0905"],
+  [openWeights(256 * kibi, 32 * kibi), "kimi-k2-thinking kimi-k2.5 kimi-k2.6"],
+  [openWeights(128 * kibi, 16 * kibi), "llama-3.3-70b"],
+  [openWeights(128 * kibi, 8 * kibi), "llama-4-maverick llama-4-scout"],
+  [openWeights(192 * kibi, 128 * kibi), "minimax-m2 minimax-m2.5"],
+  [openWeights(128 * kibi, 16 * kibi), "mistral-large mistral-medium mistral-small"],
+  [openWeights(40 * kibi, 8 * kibi), "qwen3-32b"],
+  [openWeights(128 * kibi, 8 * kibi), "qwen3-235b-a22b"],
+  [openWeights(256 * kibi, 64 * kibi), "qwen3-coder"],
+  [openWeights(256 * kibi, 32 * kibi), "qwen3-max"]
+]
 
-  "gpt-oss-20b": openWeights(128 * kibi, 32 * kibi),
-  "gpt-oss-120b": openWeights(128 * kibi, 32 * kibi),
-  "deepseek-v3.2": openWeights(128 * kibi, 64 * kibi),
-  "deepseek-v4-flash": openWeights(1_000_000, 384_000),
-  "deepseek-v4-pro": openWeights(1_000_000, 384_000),
-  "devstral-2": openWeights(256 * kibi, 64 * kibi),
-  "glm-4.5": openWeights(128 * kibi, 96 * kibi),
-  "glm-4.5-air": openWeights(128 * kibi, 96 * kibi),
-  "glm-4.6": openWeights(200_000, 128 * kibi),
-  "glm-4.7": openWeights(200_000, 128 * kibi),
-  "glm-5": openWeights(200_000, 128 * kibi),
-  "glm-5.1": openWeights(200_000, 128 * kibi),
-  "grok-4": openWeights(256_000, 64_000),
-  "grok-code-fast-1": openWeights(256_000, 10_000),
-  "kimi-k2": openWeights(128 * kibi, 16 * kibi),
-  "kimi-k2-0905": openWeights(256 * kibi, 16 * kibi),
-  "kimi-k2-thinking": openWeights(256 * kibi, 32 * kibi),
-  "kimi-k2.5": openWeights(256 * kibi, 32 * kibi),
-  "kimi-k2.6": openWeights(256 * kibi, 32 * kibi),
-  "llama-3.3-70b": openWeights(128 * kibi, 16 * kibi),
-  "llama-4-maverick": openWeights(128 * kibi, 8 * kibi),
-  "llama-4-scout": openWeights(128 * kibi, 8 * kibi),
-  "minimax-m2": openWeights(192 * kibi, 128 * kibi),
-  "minimax-m2.5": openWeights(192 * kibi, 128 * kibi),
-  "mistral-large": openWeights(128 * kibi, 16 * kibi),
-  "mistral-medium": openWeights(128 * kibi, 16 * kibi),
-  "mistral-small": openWeights(128 * kibi, 16 * kibi),
-  "qwen3-32b": openWeights(40 * kibi, 8 * kibi),
-  "qwen3-235b-a22b": openWeights(128 * kibi, 8 * kibi),
-  "qwen3-coder": openWeights(256 * kibi, 64 * kibi),
-  "qwen3-max": openWeights(256 * kibi, 32 * kibi)
-}
+/** The limits of each model. Of models that take each other's place, the newer one comes later. */
+export const modelTable: Readonly<Record<string, ModelLimits>> = Object.fromEntries(
+  limitsOfModels.flatMap(([of, names]) => names.split(/\s+/).map((name) => [name, of] as const))
+)
 
 /** The maximum length of a name. */
 const maxNameChars = 200

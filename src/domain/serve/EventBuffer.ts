@@ -11,12 +11,34 @@ import { CallQuestion } from "../session/CallQuestions.ts"
 export const TurnStatus = Schema.Literals(["answered", "cancelled", "failed", "stopped"])
 export type TurnStatus = typeof TurnStatus.Type
 
+/** How a turn ended that the server ran. `error`: why there is no answer. */
+export const ServedTurnEnd = Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })
+export type ServedTurnEnd = typeof ServedTurnEnd.Type
+
+/** The end of a turn after one more of its events. */
+export const endAfter = (before: ServedTurnEnd, event: ChatEvent): ServedTurnEnd => {
+  switch (event._tag) {
+    case "UserCancelled":
+      return { status: "cancelled", error: null }
+    case "Error":
+    case "InvalidStream":
+    case "ContextWindowWillOverflow":
+      return { status: "failed", error: event.message }
+    case "HookStopped":
+      return event.refused ? { status: "failed", error: event.message } : before
+    case "Finished":
+      return { status: "answered", error: null }
+    default:
+      return before
+  }
+}
+
 /** Events of a session outside its turns. */
 export const SessionNews = Schema.TaggedUnion({
   /** A message was accepted and its turn has begun. */
   TurnStarted: { text: Schema.String },
   /** The turn ended. `error`: why there is no answer. */
-  TurnEnded: { status: TurnStatus, error: Schema.NullOr(Schema.String) },
+  TurnEnded: ServedTurnEnd.fields,
   /** The turn waits for a client's answer: to a call of the client's own tool, or whether a call may run. */
   Question: CallQuestion.fields,
   /** Another request changed the conversation; read it again. */

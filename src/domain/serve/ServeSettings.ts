@@ -3,6 +3,10 @@ import { ApprovalMode } from "../tools/Approval.ts"
 
 /** The settings of the server: who may use it, and how much. */
 
+/** A setting that means something when unset. */
+export const optional = <S extends Schema.Top>(schema: S, description: string, expected: string) =>
+  Schema.optionalKey<S["Rebuild"]>(schema.annotate({ description, expected }))
+
 /** A whole number from `minimum` on. */
 export const whole = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
 
@@ -25,7 +29,7 @@ export type TenantLimits = { readonly [K in keyof typeof TenantLimits.Type]-?: n
 /** The limits of a tenant without limits of its own in the settings. */
 export const defaultLimits: TenantLimits = {
   requests: 600,
-  tokens: Number.MAX_SAFE_INTEGER,
+  tokens: Infinity,
   sessions: 1_000,
   turns: 8,
   streams: 32
@@ -54,11 +58,10 @@ export type TokenSetting = typeof TokenSetting.Type
 
 /** One tenant's own settings. */
 export const TenantSetting = Schema.Struct({
-  folder: Schema.optionalKey(
-    Schema.NonEmptyString.annotate({
-      description: "The folder in which the tenant's agents work (default: an empty folder of the tenant)",
-      expected: "the absolute path of a folder"
-    })
+  folder: optional(
+    Schema.NonEmptyString,
+    "The folder in which the tenant's agents work (default: an empty folder of the tenant)",
+    "the absolute path of a folder"
   ),
   limits: Schema.optionalKey(TenantLimits)
 })
@@ -76,60 +79,46 @@ const defaultDrainSeconds = 20
 
 /** The setting `serve`. */
 export const ServeSettings = Schema.Struct({
-  tokens: Schema.optionalKey(
-    Schema.Array(TokenSetting).annotate({
-      description: "The API tokens, as hashes",
-      expected: `a list such as [{"tenant": "acme", "hash": "sha256:…"}]`
-    })
+  tokens: optional(
+    Schema.Array(TokenSetting),
+    "The API tokens, as hashes",
+    `a list such as [{"tenant": "acme", "hash": "sha256:…"}]`
   ),
-  tenants: Schema.optionalKey(
-    Schema.Record(TenantName, TenantSetting).annotate({
-      description: "Folders and limits of individual tenants, by name",
-      expected: `an object such as {"acme": {"limits": {"sessions": 50}}}`
-    })
+  tenants: optional(
+    Schema.Record(TenantName, TenantSetting),
+    "Folders and limits of individual tenants, by name",
+    `an object such as {"acme": {"limits": {"sessions": 50}}}`
   ),
-  limits: Schema.optionalKey(
-    TenantLimits.annotate({
-      description: "The limits of tenants without limits of their own",
-      expected: `an object such as {"requests": 600, "tokens": 10000000}`
-    })
+  limits: optional(
+    TenantLimits,
+    "The limits of tenants without limits of their own",
+    `an object such as {"requests": 600, "tokens": 10000000}`
   ),
-  tools: Schema.optionalKey(
-    Schema.Boolean.annotate({
-      description: "Let the agents of served sessions use tools (default false)",
-      expected: "true or false"
-    })
+  tools: optional(Schema.Boolean, "Let the agents of served sessions use tools (default false)", "true or false"),
+  approve: optional(
+    ApprovalMode,
+    "Tool calls that run in served sessions; all others are denied, because no user can be asked",
+    `one of ${ApprovalMode.literals.join(", ")}`
   ),
-  approve: Schema.optionalKey(
-    ApprovalMode.annotate({
-      description: "Tool calls that run in served sessions; all others are denied, because no user can be asked",
-      expected: `one of ${ApprovalMode.literals.join(", ")}`
-    })
+  onDisconnect: optional(
+    OnDisconnect,
+    "What happens to a turn whose client disconnects (default continue)",
+    "continue or cancel"
   ),
-  onDisconnect: Schema.optionalKey(
-    OnDisconnect.annotate({
-      description: "What happens to a turn whose client disconnects (default continue)",
-      expected: "continue or cancel"
-    })
+  gateway: optional(
+    ServedGateway,
+    "Serve the gateway below /gateway. tokens: for the server's tokens and the keys of the setting gateway; keys: also for clients with their own keys",
+    "tokens or keys"
   ),
-  gateway: Schema.optionalKey(
-    ServedGateway.annotate({
-      description:
-        "Serve the gateway below /gateway. tokens: for the server's tokens and the keys of the setting gateway; keys: also for clients with their own keys",
-      expected: "tokens or keys"
-    })
+  drainSeconds: optional(
+    whole(0),
+    `Seconds for running turns to finish when the server stops (default ${defaultDrainSeconds})`,
+    "a whole number of seconds, such as 20"
   ),
-  drainSeconds: Schema.optionalKey(
-    whole(0).annotate({
-      description: `Seconds for running turns to finish when the server stops (default ${defaultDrainSeconds})`,
-      expected: "a whole number of seconds, such as 20"
-    })
-  ),
-  bodyBytes: Schema.optionalKey(
-    whole(1_024).annotate({
-      description: "Maximum bytes of a request's body (default 4194304)",
-      expected: "a whole number of bytes, such as 4194304"
-    })
+  bodyBytes: optional(
+    whole(1_024),
+    "Maximum bytes of a request's body (default 4194304)",
+    "a whole number of bytes, such as 4194304"
   )
 })
 export type ServeSettings = typeof ServeSettings.Type

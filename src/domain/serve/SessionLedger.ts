@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { payload, plainText } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
 import { allEntries } from "../conversation/Branches.ts"
@@ -25,12 +25,24 @@ import { Usage } from "../tokens/Tokens.ts"
 
 /** The ledger of a session: the tokens of each message, the cost, and the compressions. */
 
-/** The tokens of one message. */
-export const LedgerEntry = Schema.Struct({
+/** What every answer of the server says of a message. */
+const messageFields = {
   id: EntryId,
   role: Schema.Literals(["user", "model"]),
   author: Schema.NullOr(Schema.String),
-  at: Schema.NullOr(Schema.Finite),
+  at: Schema.NullOr(Schema.Finite)
+}
+
+const messageOf = ({ at, author, content: { role }, id }: Entry) => ({
+  id,
+  role,
+  author: author ?? null,
+  at: at ?? null
+})
+
+/** The tokens of one message. */
+export const LedgerEntry = Schema.Struct({
+  ...messageFields,
   /**
    * Tokens of the message as it was written, and as the model sees it now. The latter is 0 when the message left the
    * window.
@@ -121,10 +133,7 @@ export const ledgerOf = (
   return {
     totals: ledgerTotals(session, events, settings),
     entries: inOrder(session.conversation).map((entry) => ({
-      id: entry.id,
-      role: entry.content.role,
-      author: entry.author ?? null,
-      at: entry.at ?? null,
+      ...messageOf(entry),
       tokens: ceil(entryTokens(entry)),
       shown: ceil(shown.get(entry.id) ?? 0),
       handles: entry.handles
@@ -133,12 +142,7 @@ export const ledgerOf = (
       event._tag === "Compressed"
         ? [
             {
-              at: event.at,
-              status: event.status,
-              strategy: event.strategy,
-              trigger: event.trigger,
-              before: event.before,
-              after: event.after,
+              ...Struct.pick(event, ["at", "status", "strategy", "trigger", "before", "after"]),
               dropped: event.dropped ?? null
             }
           ]
@@ -166,11 +170,8 @@ type ShownPart = typeof ShownPart.Type
 
 /** A message as a client shows it. */
 export const ShownMessage = Schema.Struct({
-  id: EntryId,
-  role: Schema.Literals(["user", "model"]),
-  author: Schema.NullOr(Schema.String),
+  ...messageFields,
   messageId: Schema.NullOr(Schema.String),
-  at: Schema.NullOr(Schema.Finite),
   model: Schema.NullOr(Schema.String),
   tokens: Schema.Natural,
   /** Whether the model sees it, whole or shortened. */
@@ -200,11 +201,8 @@ export const shownMessages = (
   const visible = new Set(view(conversation).map(({ entry }) => entry.id))
   const all = inOrder(conversation).filter((entry) => !isEnvironment(entry))
   return all.slice(Math.max(0, all.length - maxMessages)).map((entry) => ({
-    id: entry.id,
-    role: entry.content.role,
-    author: entry.author ?? null,
+    ...messageOf(entry),
     messageId: entry.messageId ?? null,
-    at: entry.at ?? null,
     model: entry.model ?? null,
     tokens: ceil(entryTokens(entry)),
     isShown: visible.has(entry.id),

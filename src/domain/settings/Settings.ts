@@ -12,7 +12,7 @@ import { OutputForm } from "../conversation/ToolOutputShortening.ts"
 import { GatewaySettings } from "../gateway/GatewaySettings.ts"
 import { defaultHookTimeoutMillis, HooksSettings } from "../hooks/HookSettings.ts"
 import { PromptSize } from "../prompt/PromptInputs.ts"
-import { ServeSettings } from "../serve/ServeSettings.ts"
+import { optional, ServeSettings } from "../serve/ServeSettings.ts"
 import { minRetentionMillis, parsePeriod } from "../session/SessionRetention.ts"
 import { ModelPrice } from "../tokens/Prices.ts"
 import { ApprovalMode } from "../tools/Approval.ts"
@@ -55,10 +55,6 @@ const field = <S extends Schema.Top>(
   expected: string,
   defaultValue: S["Rebuild"]["Encoded"]
 ) => withDefault<S["Rebuild"]>(schema.annotate({ description, expected }), defaultValue)
-
-/** A setting that means something when unset. */
-const optional = <S extends Schema.Top>(schema: S, description: string, expected: string) =>
-  Schema.optionalKey<S["Rebuild"]>(schema.annotate({ description, expected }))
 
 const flag = (description: string, defaultValue: boolean) =>
   field(Schema.Boolean, description, "true or false", defaultValue)

@@ -4,8 +4,8 @@ import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Skipped } from "./Skipped.ts"
-import type { Step, Transcript, Writer } from "./Transcript.ts"
-import { callIdOf, Ids, uuidOf } from "./WrittenRecords.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
+import { callIdOf, Ids, isUuid, uuidOf } from "./WrittenRecords.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
@@ -55,8 +55,6 @@ export const unheldKind = (role: Content["role"], part: Part): string => {
 /** The text for a compaction that inserted nothing, in formats that require one. */
 export const nothingInPlace = `${runtimeMark} What was said before this point is no longer part of this context.`
 
-const isEnvironment = ({ draft }: Row): boolean => draft.author === "environment"
-
 /** Whether a message is a summary whose text fits into the record of a compaction. */
 export const isSummary = ({ author, content }: Draft): boolean =>
   content.role === "user" &&
@@ -76,38 +74,32 @@ function* segmentsOf(
 ): SlicedWork<ReadonlyArray<VisibleSegment>> {
   let segment: Array<Row | Cut> = []
   const segments = [segment]
-  let environment: ReadonlyArray<Row> = []
-  let shown: Array<{ readonly row: Row; readonly number: number }> = []
-  let messages = 0
-  const write = (draft: Draft, inserted: boolean, again: Row | undefined): Row => {
-    const row: Row = { _tag: "Row", draft, inserted, again }
+  const shown = new VisibleMessages()
+  const rows = new Map<Draft, Row>()
+  const write = (draft: Draft, inserted: boolean): void => {
+    const row: Row = { _tag: "Row", draft, inserted, again: rows.get(draft) }
     segment.push(row)
-    return row
+    rows.set(draft, row)
   }
   for (const step of steps) {
     yield
+    shown.add(step)
     if (step._tag === "Message") {
-      const row = write(step.draft, false, undefined)
-      if (isEnvironment(row)) environment = [...environment, row]
-      else shown.push({ row, number: messages })
-      messages += 1
+      write(step.draft, false)
       continue
     }
-    const { insert, keptFrom } = step
-    const kept = keptFrom === undefined ? [] : shown.filter(({ number }) => number >= keptFrom)
-    const first = insert[0]
+    const { insert } = step
+    const [first] = insert
     const summary = first !== undefined && holds(first) ? first : undefined
-    const cut = (row: Row | undefined): Cut => ({ _tag: "Cut", compaction: step, summary, kept: row })
-    if (keepsById && summary !== undefined && insert.length === 1 && environment.length === 0) {
-      segment.push(cut(kept[0]?.row))
-      shown = kept
+    const cut: Cut = { _tag: "Cut", compaction: step, summary, kept: undefined }
+    const [opening, next] = shown.drafts
+    if (keepsById && summary !== undefined && insert.length === 1 && opening === summary) {
+      segment.push({ ...cut, kept: next && rows.get(next) })
       continue
     }
-    segment = [cut(undefined)]
+    segment = [cut]
     segments.push(segment)
-    environment = environment.map((row) => write(row.draft, false, row))
-    for (const draft of summary === undefined ? insert : insert.slice(1)) write(draft, true, undefined)
-    shown = kept.map(({ number, row }) => ({ row: write(row.draft, false, row), number }))
+    for (const draft of shown.drafts) if (draft !== summary) write(draft, !rows.has(draft))
     yield
   }
   return segments
@@ -217,12 +209,31 @@ export function* owedCalls(
 
 // --- writing ------------------------------------------------------------------------------------------------------------
 
+/** The ids of the records of messages and compactions: those that they had, where they are free, else new ones. */
+export class RecordIds extends Ids {
+  private readonly known = new Map<Row | Cut, Array<string>>()
+
+  /** Keeps the ids of its own form that a message had. A repetition has others. */
+  keep(item: Row | Cut, isOwn: (id: string) => boolean): void {
+    const had = isRow(item) && item.again !== undefined ? [] : (messageOf(item)?.origin?.ids ?? [])
+    this.known.set(
+      item,
+      had.filter((id) => isOwn(id) && this.claim(id))
+    )
+  }
+
+  /** Returns the id of the n-th record of an item. */
+  of(item: Row | Cut, n = 0): string {
+    const ids = this.known.get(item) ?? []
+    this.known.set(item, ids)
+    return (ids[n] ??= this.fresh())
+  }
+}
+
 /** Writes the records of a session. */
 export interface SessionLines {
   readonly lines: ReadonlyArray<string>
   readonly unheld: Skipped
-  /** Keeps the ids that a message had. */
-  readonly claim: (item: Row | Cut) => void
   /** Writes a message. `index`: its place among the messages of its segment. */
   readonly row: (item: Row, calls: NativeCalls, index: number) => void
   /** Writes a compaction. */
@@ -239,17 +250,21 @@ export const layoutWriter = (
     readonly holds: (first: Draft) => boolean
     readonly keepsById: boolean
     readonly isFit: (id: string) => boolean
+    /** Makes the n-th id of a record, and says which ids are of its form. */
+    readonly idOf?: (session: string) => (n: number) => string
+    readonly isOwn?: (id: string) => boolean
   },
-  begin: (transcript: Transcript, session: string) => SessionLines
+  begin: (transcript: Transcript, session: string, ids: RecordIds) => SessionLines
 ): Writer =>
   function* (transcript) {
     const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
     const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
-    const written = begin(transcript, session)
+    const ids = new RecordIds((format.idOf ?? uuidOf)(session))
     for (const item of segments.flat()) {
       yield
-      written.claim(item)
+      ids.keep(item, format.isOwn ?? isUuid)
     }
+    const written = begin(transcript, session, ids)
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)

@@ -23,46 +23,21 @@ const extensionsFor = (format: FormatName): string =>
     .flatMap(([ending, formats]) => (formats.includes(format) ? [ending] : []))
     .join(" or ")
 
-/** Why no format can be chosen. */
-export type FormatProblem =
-  /** `extension` is empty when the name has none. */
-  | { readonly _tag: "UnknownExtension"; readonly extension: string }
-  | {
-      readonly _tag: "OtherFormat"
-      readonly extension: string
-      /** The formats of the extension. */
-      readonly formats: ReadonlyArray<WrittenFormat>
-      readonly format: FormatName
-    }
-
-/** A problem in words: what is wrong with the name, and which names fit. */
-export const formatProblemText = (problem: FormatProblem): string => {
-  const { extension } = problem
-  if (problem._tag === "OtherFormat") {
-    const { format, formats } = problem
-    return `${extension} is for ${formats.join(" or ")}; the format ${format} goes into ${extensionsFor(format)}`
-  }
-  const what = extension === "" ? "the name has no ending" : `no format is written to ${extension}`
-  return `${what}; end it in ${listed}, or name one of the formats ${FormatName.literals.join(", ")}`
-}
-
 /**
- * Returns the format of a file to write. An extension of another format is refused, and so is an unknown extension without a
- * format, so that a file name always matches its content.
+ * Returns the format of a file to write, or why none can be chosen: what is wrong with the name, and which names fit. An extension of
+ * another format is refused, and so is an unknown extension without a format, so that a file name always matches its content.
  */
-export const formatFor = (
-  file: string,
-  format: FormatName | undefined
-): Result.Result<WrittenFormat, FormatProblem> => {
+export const formatFor = (file: string, format: FormatName | undefined): Result.Result<WrittenFormat, string> => {
   const extension = extensionOf(file)
   const formats = Object.hasOwn(formatsByExtension, extension) ? formatsByExtension[extension] : undefined
-  const [defaultFormat] = formats ?? []
-  if (format === undefined) {
-    return defaultFormat === undefined
-      ? Result.fail({ _tag: "UnknownExtension", extension })
-      : Result.succeed(defaultFormat)
+  const written = format ?? formats?.[0]
+  if (written === undefined) {
+    const what = extension === "" ? "the name has no ending" : `no format is written to ${extension}`
+    return Result.fail(`${what}; end it in ${listed}, or name one of the formats ${FormatName.literals.join(", ")}`)
   }
-  return formats === undefined || formats.includes(format)
-    ? Result.succeed(format)
-    : Result.fail({ _tag: "OtherFormat", extension, formats, format })
+  return formats === undefined || format === undefined || formats.includes(format)
+    ? Result.succeed(written)
+    : Result.fail(
+        `${extension} is for ${formats.join(" or ")}; the format ${format} goes into ${extensionsFor(format)}`
+      )
 }

@@ -1,15 +1,91 @@
 import { Schema } from "effect"
+import { isPart, payload } from "../content/Content.ts"
 import { Author, type Draft } from "../conversation/Conversation.ts"
-import type { Json } from "../text/JsonObject.ts"
+import { foreignNotes } from "../conversation/Projection.ts"
+import { decode, encode } from "../text/Bytes.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
+import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 import { Usage } from "../tokens/Tokens.ts"
-import type { Piece } from "./ExactParts.ts"
-import { marksOf } from "./RecordLine.ts"
+import { type Piece, wirePiece, samePieces } from "./ExactParts.ts"
+import { type Problem, recordProblem } from "./Problem.ts"
 import type { Step } from "./Transcript.ts"
 
 /**
- * Marks in the records that this program writes into other agents' files, and the steps made from records. Records may
- * repeat each other: an agent that sees only what follows a compaction needs the kept messages again after it.
+ * Writes the lines of records for other agents, and reads what they carry besides. Under the key `palimpsest`, a record has exact parts and
+ * marks for which its own format has no place; a note names an author where a format has no field for it. Records may repeat each
+ * other: an agent that sees only what follows a compaction needs the kept messages again after it. `Steps` makes a conversation of them.
  */
+
+/** The key under which a record carries exact parts and marks. */
+const extension = "palimpsest"
+
+/** Replaces escapes of single bytes (see Bytes.ts) by these bytes, as they were in the original file. */
+const withBytes = (json: string): string => {
+  if (!json.includes("\\udc")) return json
+  const raw = json.replace(/\\\\|\\u(dc[89a-f][0-9a-f])/g, (match, hex: string | undefined) =>
+    hex === undefined ? match : String.fromCharCode(Number.parseInt(hex, 16))
+  )
+  return decode(encode(raw)).text === raw ? raw : json
+}
+
+/**
+ * Writes the exact JSON of a part on one line. Content that the handle returns as text has its bytes; content that it
+ * returns as JSON keeps its spelling. A source text with line breaks becomes a JSON string of that text.
+ */
+const exactJson = ({ part, source }: Piece): string => {
+  if (source !== undefined) return /[\r\n]/.test(source) ? withBytes(JSON.stringify(source)) : source
+  return payload(part).form === "text" ? withBytes(JSON.stringify(part)) : JSON.stringify(part)
+}
+
+/**
+ * Writes a record as a line of its format. `exact` holds, by name, parts that the record's own form would not return exactly
+ * (`exactPieces` reads them), and `marks` everything else that its own form cannot hold (`marksOf` reads it).
+ */
+export const recordLine = (
+  record: Json,
+  exact: Readonly<Record<string, ReadonlyArray<Piece>>> = {},
+  marks: Json = {}
+): string => {
+  const ours = [
+    ...Object.entries(marks).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`),
+    ...Object.entries(exact).map(([name, pieces]) => `"${name}":[${pieces.map(exactJson).join(",")}]`)
+  ]
+  const line = withBytes(JSON.stringify(record))
+  return ours.length === 0 ? line : `${line.slice(0, -1)},"${extension}":{${ours.join(",")}}}`
+}
+
+const none = {}
+
+/** Returns the marks that a record carries. */
+export const marksOf = (record: Json): Json => {
+  const ours = record[extension]
+  return isJson(ours) ? ours : none
+}
+
+/** Reads a part, with the text it was read from when that has to be kept; undefined when the value is not a part. */
+const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | undefined => {
+  if (typeof value === "string") {
+    const part = parsedOrUndefined(value)
+    return isPart(part) ? { part, source: value } : undefined
+  }
+  return isPart(value) ? wirePiece(value, slice) : undefined
+}
+
+/** Returns the exact parts that a record carries under a name; undefined when its own form is exact. */
+export const exactPieces = (record: Json, text: string, name: string): ReadonlyArray<Piece> | Problem | undefined => {
+  const list = marksOf(record)[name]
+  if (list === undefined) return undefined
+  if (!Array.isArray(list)) return recordProblem(`${extension}.${name}`, "expected a list of parts")
+  const slices = arraySlices(sliceAt(text, [extension, name]) ?? "")
+  const pieces: Array<Piece> = []
+  for (const [index, value] of list.entries()) {
+    const piece = exactPiece(value, slices[index])
+    if (piece === undefined) return recordProblem(`${extension}.${name}[${index}]`, "expected a part")
+    pieces.push(piece)
+  }
+  return pieces
+}
 
 const MarksShape = Schema.Struct({
   /** The author; null: the one that the role implies. Absent: the record's own form decides. */
@@ -39,7 +115,6 @@ export interface Native {
 }
 
 const isMarks = Schema.is(MarksShape)
-const none: Marks = {}
 
 /** Reads the marks of a record; empty when it has none, or invalid ones. */
 export const readMarks = (record: Json): Marks => {
@@ -56,7 +131,7 @@ export const markedAuthor = (marks: Marks, native: Author | undefined): Author |
   marks.author === undefined ? native : (marks.author ?? undefined)
 
 /** Returns the mark for keys of a message besides its role and its parts. */
-export const keysMark = ({ content: { parts: _parts, role: _role, ...keys } }: Draft): Marks =>
+const keysMark = ({ content: { parts: _parts, role: _role, ...keys } }: Draft): Marks =>
   Object.keys(keys).length === 0 ? none : { keys }
 
 const withKeys = (draft: Draft, { keys }: Marks): Draft => {
@@ -76,8 +151,46 @@ const sameUsage = (left: Usage | undefined, right: Usage | undefined): boolean =
     left.cacheWriteHour === right.cacheWriteHour)
 
 /** Returns the mark for a usage that the record's own form would lose. */
-export const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>
+const usageMark = ({ usage }: Draft, native: Usage | undefined): Marks =>
   usage === undefined || sameUsage(usage, native) ? none : { usage }
+
+/** Returns the author that a note in front of a message names, and the pieces without it. */
+export const splitAuthorNote = (
+  pieces: ReadonlyArray<Piece>
+): { readonly author: Author | undefined; readonly pieces: ReadonlyArray<Piece> } => {
+  const first = pieces[0]?.part
+  // A note is a plain text: not a thought, and without a signature.
+  const note = first !== undefined && Object.keys(first).length === 1 ? first.text : undefined
+  const author = note === foreignNotes.summary ? "summary" : note === foreignNotes.program ? "program" : undefined
+  return { author, pieces: author === undefined ? pieces : pieces.slice(1) }
+}
+
+/** What a line of a message stands for, besides its record. */
+export interface LineContent {
+  readonly pieces: ReadonlyArray<Piece>
+  readonly marks: Marks
+  /** The message that begins with this line. */
+  readonly opens: Draft | undefined
+}
+
+/** Writes a record in its own form, together with everything that a reader of this form would lose. */
+export const exactLine = (
+  record: Json,
+  { marks, opens, pieces }: LineContent,
+  readBack: (value: Json, line: string) => Native
+): string => {
+  const native = recordLine(record)
+  // Own JSON: the line was parsed before.
+  const value: unknown = JSON.parse(native)
+  const read = readBack(isJson(value) ? value : {}, native)
+  const all: Marks = {
+    ...marks,
+    ...(opens === undefined || opens.author === read.author ? {} : { author: opens.author ?? null }),
+    ...(opens === undefined ? {} : { ...keysMark(opens), ...usageMark(opens, read.usage) })
+  }
+  const isExact = samePieces(read.pieces, pieces)
+  return isExact && Object.keys(all).length === 0 ? native : recordLine(record, isExact ? {} : { parts: pieces }, all)
+}
 
 type Id = string | number
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>

@@ -150,20 +150,10 @@ export class SessionSecrets {
     this.accounts = accountFinder([...this.accountNames])
   }
 
-  private collectAccounts(text: string): void {
+  /** Returns the secrets of a record, or of a text that is no JSON, and remembers those that are recognizable without their surroundings. */
+  *collect(text: string, isJson = true): SlicedWork<ReadonlyArray<RecordSecret>> {
     if (this.options.accounts !== undefined) for (const name of accountNamesIn(text)) this.accountNames.add(name)
-  }
-
-  /** Returns the secrets of a record, and remembers those that are recognizable without their surroundings. */
-  *collect(json: string): SlicedWork<ReadonlyArray<RecordSecret>> {
-    this.collectAccounts(json)
-    return (yield* this.search(json)).holders.flatMap(({ places, value }) => this.remember(value, places))
-  }
-
-  /** Returns the secrets of a text that is no JSON, and remembers them like `collect`. */
-  *collectText(text: string): SlicedWork<ReadonlyArray<RecordSecret>> {
-    this.collectAccounts(text)
-    return this.remember(text, yield* this.placesInText(text))
+    return (yield* this.search(text, isJson)).holders.flatMap(({ places, value }) => this.remember(value, places))
   }
 
   private remember(text: string, places: ReadonlyArray<Place>): ReadonlyArray<RecordSecret> {
@@ -183,44 +173,31 @@ export class SessionSecrets {
     this.values = [...known.values()].map(withForms)
   }
 
-  /** Returns a record with placeholders in place of its secrets. */
-  *replace(json: string): SlicedWork<Replaced> {
-    let result = json
+  /** Returns a record, or a text that is no JSON, with placeholders in place of its secrets. */
+  *replace(text: string, isJson = true): SlicedWork<Replaced> {
+    let result = text
     let replaced = 0
     let hasBytes = false
     // Removing one may reveal another beside it.
     for (let pass = 0; pass < maxPasses; pass += 1) {
-      const found = yield* this.search(result)
+      const found = yield* this.search(result, isJson)
       hasBytes = found.hasBytes
       if (found.holders.length === 0) break
       for (const { places } of found.holders) replaced += places.length
       result = withLiterals(
         result,
-        found.holders.map(({ from, isNumber, places, to, value }) => ({
-          piece: { from, to },
-          literal: isNumber ? noNumber : JSON.stringify(this.without(value, places))
-        }))
+        found.holders.map(({ from, isNumber, places, to, value }) => {
+          const literal = isNumber ? noNumber : this.without(value, places)
+          return { piece: { from, to }, literal: isJson && !isNumber ? JSON.stringify(literal) : literal }
+        })
       )
     }
     return { text: result, replaced, hasBytes }
   }
 
-  /** Returns a text that is no JSON with placeholders in place of its secrets. */
-  *replaceText(text: string): SlicedWork<Replaced> {
-    let result = text
-    let replaced = 0
-    for (let pass = 0; pass < maxPasses; pass += 1) {
-      const places = yield* this.placesInText(result)
-      if (places.length === 0) break
-      replaced += places.length
-      result = this.without(result, places)
-    }
-    return { text: result, replaced, hasBytes: false }
-  }
-
   /** Returns a path with names in place of its secrets that every file system takes: `redacted-GitHub-token-1.txt`. */
   replaceInPath(path: string): string {
-    const { text } = runSync(this.replaceText(path))
+    const { text } = runSync(this.replace(path, false))
     return text.replace(/\[(redacted): ([^\]]{1,80})\]/g, (_, mark: string, name: string) =>
       `${mark}-${name}`.replace(/[^\w.-]+/g, "-")
     )
@@ -266,8 +243,16 @@ export class SessionSecrets {
     return joined(text, [...found, ...known])
   }
 
-  /** Finds the strings and numbers of a record that hold secrets, in order. Keys count as the context of their values. */
-  private *search(json: string): SlicedWork<{ readonly holders: ReadonlyArray<Holder>; readonly hasBytes: boolean }> {
+  /** Finds the strings and numbers of a record that hold secrets, in order. Keys count as the context of their values. Any other text is one string. */
+  private *search(
+    json: string,
+    isJson = true
+  ): SlicedWork<{ readonly holders: ReadonlyArray<Holder>; readonly hasBytes: boolean }> {
+    if (!isJson) {
+      const places = yield* this.placesInText(json)
+      const whole = { from: 0, to: json.length, value: json, isNumber: false, places }
+      return { holders: places.length === 0 ? [] : [whole], hasBytes: false }
+    }
     const all = jsonStrings(json)
     const strings = all.filter((string) => !isSignature(string) && !isBytes(string))
     const structure = this.options.secrets ? yield* findingsByStructure(json, strings) : nothingFound

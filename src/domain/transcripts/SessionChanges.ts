@@ -46,42 +46,38 @@ const line = (text: string): string => clipped(untrustedLine(text), maxLineChars
 const outcome = ({ exit, ok }: { readonly exit: number | undefined; readonly ok: boolean | undefined }): string =>
   ok === undefined ? "" : ok ? " succeeded" : exit === undefined ? " failed" : ` failed, exit ${exit}`
 
+/** Names the entry of a change, and the handle of its result. */
+const place = ({ entry, handle }: { readonly entry: EntryId; readonly handle: string | undefined }): string =>
+  handle === undefined ? entry : `${entry} ${handle}`
+
 /** Writes what evidence says about changes, each with the handle of its result, the latest last. */
-export const changesText = (evidence: Evidence): string => {
-  const changed = [...evidence.files].filter(([, { state }]) => state !== "read")
-  const commands = [...evidence.commands].filter(([command]) => !isLook(command))
-  const text = [
-    ...section(
+export const changesText = ({ checks, commands, commits, failures, files }: Evidence): string =>
+  [
+    section(
       "Files changed",
-      changed.map(
-        ([path, file]) =>
-          `${line(path)} (${file.state}${file.changes > 1 ? `, ${file.changes} changes` : ""}, ${file.entry}${file.handle === undefined ? "" : ` ${file.handle}`})`
-      )
+      [...files].flatMap(([path, file]) => {
+        const changes = file.changes > 1 ? `, ${file.changes} changes` : ""
+        return file.state === "read" ? [] : [`${line(path)} (${file.state}${changes}, ${place(file)})`]
+      })
     ),
-    ...section(
+    section(
       "Commits",
-      evidence.commits.map(({ entry, hash, subject }) => `${line(hash)} ${line(subject)} (${entry})`)
+      commits.map(({ entry, hash, subject }) => `${line(hash)} ${line(subject)} (${entry})`)
     ),
-    ...section(
+    section(
       "Checks",
-      [...evidence.checks].map(
-        ([kind, run]) =>
-          `${kind}:${outcome({ exit: undefined, ok: run.ok })} (${run.entry}${run.handle === undefined ? "" : ` ${run.handle}`})`
-      )
+      [...checks].map(([kind, run]) => `${kind}:${outcome({ exit: undefined, ok: run.ok })} (${place(run)})`)
     ),
-    ...section(
+    section(
       "Commands that do more than read",
-      commands.map(
-        ([command, run]) =>
-          `${line(command)}${outcome(run)} (${run.entry}${run.handle === undefined ? "" : ` ${run.handle}`})`
+      [...commands].flatMap(([command, run]) =>
+        isLook(command) ? [] : [`${line(command)}${outcome(run)} (${place(run)})`]
       )
     ),
-    ...section(
+    section(
       "Failures that nothing has resolved",
-      [...evidence.failures].map(
-        ([subject, { entry, handle }]) => `${line(subject)} (${entry}${handle === undefined ? "" : ` ${handle}`})`
-      )
+      [...failures].map(([subject, failure]) => `${line(subject)} (${place(failure)})`)
     )
   ]
-  return text.join("\n")
-}
+    .flat()
+    .join("\n")

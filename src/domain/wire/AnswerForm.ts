@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import { isJson, type Json } from "../text/JsonObject.ts"
 import { afterSpace, valueEnd } from "../text/JsonSource.ts"
@@ -59,11 +60,12 @@ export const objectArguments = (args: unknown): Json => {
 }
 
 /** A part of an answer that the client saw. */
-export interface VisibleBlock {
-  readonly kind: "text" | "thought" | "other"
+export const VisibleBlock = Schema.Struct({
+  kind: Schema.Literals(["text", "thought", "other"]),
   /** The text of a text or a thought. */
-  readonly text: string
-}
+  text: Schema.String
+})
+export type VisibleBlock = typeof VisibleBlock.Type
 
 /** A piece of a block in an event. */
 export interface BlockPiece {

@@ -1,6 +1,5 @@
 import { isJson, type Json, jsonsAt, textOrEmpty } from "../text/JsonObject.ts"
-import type { AnswerForm } from "./AnswerForm.ts"
-import { type MessageCodec } from "./MessageCodec.ts"
+import type { MessageCodec } from "./MessageCodec.ts"
 import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
@@ -13,8 +12,7 @@ export type Dialect = (typeof dialects)[number]
 /** What everybody needs to know of a dialect. Each folder of this room fills in one. */
 export interface WireDialect {
   readonly messages: MessageCodec
-  readonly answers: AnswerForm
-  readonly relay: AnswerRelay
+  readonly answers: AnswerRelay
   /** A tool, as a request declares it under its name there. */
   readonly declaredTool: (tool: ToolDeclaration) => Json
   readonly request: RequestForm

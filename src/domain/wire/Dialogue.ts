@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import {
   type Content,
   isCall,
@@ -15,7 +16,6 @@ import type { Json } from "../text/JsonObject.ts"
 import { objectArguments } from "./AnswerForm.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
-import type { ResponseSchema } from "./ResponseSchema.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
 /**
@@ -24,8 +24,20 @@ import type { ToolDeclaration } from "./ToolDeclarations.ts"
  * turns it had, so that a provider's cache finds them.
  */
 
+/** Generation parameters. What is absent is the provider's choice; none is ever derived from token counts. */
+export const Generation = Schema.Struct({
+  temperature: Schema.optionalKey(Schema.Finite),
+  topP: Schema.optionalKey(Schema.Finite),
+  topK: Schema.optionalKey(Schema.Finite),
+  maxOutputTokens: Schema.optionalKey(Schema.Natural),
+  thinkingBudget: Schema.optionalKey(Schema.Int),
+  /** The JSON schema that the text of the answer has to fit. A model whose API takes none is told it in words. */
+  responseSchema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+})
+export type Generation = typeof Generation.Type
+
 /** The input of a request in one of these dialects. */
-export interface DialogueRequest {
+export interface DialogueRequest extends Readonly<{ [K in keyof Generation]?: Generation[K] | undefined }> {
   readonly model: string
   /** The host of the server. */
   readonly server: string
@@ -33,13 +45,6 @@ export interface DialogueRequest {
   readonly systemInstruction?: string | undefined
   readonly tools: ReadonlyArray<ToolDeclaration>
   readonly mustCall?: boolean | undefined
-  readonly maxOutputTokens?: number | undefined
-  readonly temperature?: number | undefined
-  readonly topP?: number | undefined
-  readonly topK?: number | undefined
-  readonly thinkingBudget?: number | undefined
-  /** The JSON schema that the text of the answer has to fit. */
-  readonly responseSchema?: ResponseSchema | undefined
 }
 
 /** The result of a call. */

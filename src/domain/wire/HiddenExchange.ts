@@ -1,7 +1,8 @@
+import { Schema } from "effect"
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 import { objectSpans } from "../text/JsonSource.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { VisibleBlock } from "./AnswerForm.ts"
+import { fromJson, parsedOrUndefined } from "../text/JsonText.ts"
+import { VisibleBlock } from "./AnswerForm.ts"
 import type { TurnForm, WireDialect } from "./Dialect.ts"
 
 /**
@@ -9,23 +10,27 @@ import type { TurnForm, WireDialect } from "./Dialect.ts"
  * the same place in every later request, so that the provider's cache finds the same prefix.
  */
 
-/** An answer that called only the gateway's tool, and the results it got. */
-export interface HiddenRound {
-  /** The messages as they were sent: the answer, then the results. */
-  readonly sent: ReadonlyArray<string>
-  /** The visible part of the answer. The client's message begins with the same blocks. */
-  readonly visible: ReadonlyArray<VisibleBlock>
-}
+const Texts = Schema.Array(Schema.String)
 
+const HiddenRound = Schema.Struct({
+  /** The messages as they were sent: the answer, then the results. */
+  sent: Texts,
+  /** The visible part of the answer. The client's message begins with the same blocks. */
+  visible: Schema.Array(VisibleBlock)
+})
+/** An answer that called only the gateway's tool, and the results it got. */
+export type HiddenRound = typeof HiddenRound.Type
+
+const HiddenExchange = Schema.Struct({
+  rounds: Schema.Array(HiddenRound),
+  /** Calls of the gateway's tool in the client's last answer, beside its own calls, and the messages with their results. */
+  beside: Schema.optionalKey(Schema.Struct({ calls: Texts, results: Texts }))
+})
 /** Everything in one answer that is hidden from the client. */
-export interface HiddenExchange {
-  readonly rounds: ReadonlyArray<HiddenRound>
-  /**
-   * Calls of the gateway's tool in the client's last answer, beside its own calls, and the messages with their
-   * results.
-   */
-  readonly beside?: { readonly calls: ReadonlyArray<string>; readonly results: ReadonlyArray<string> }
-}
+export type HiddenExchange = typeof HiddenExchange.Type
+
+/** The stored form of a hidden exchange. */
+export const HiddenExchangeJson = fromJson(HiddenExchange)
 
 /** The messages to send in place of some of the client's. */
 export interface Woven {

@@ -1,30 +1,25 @@
 import { isJson, type Json } from "../text/JsonObject.ts"
-import type { ValueAt } from "./Dialect.ts"
 
 /** What in a request refers to state that the provider keeps: for a conversation, or for the account of the key. */
 
-/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
-export const statefulKeys: ReadonlyArray<string> = [
-  "previous_response_id",
-  "conversation",
-  "cachedContent",
-  "cached_content",
-  "prompt",
-  "container"
-]
+/** A key as a server may read it: in any case, and in either spelling of the Gemini API. */
+const folded = (key: string): string => key.toLowerCase().replaceAll("_", "")
+
+const statefulKeys = new Set(["previousresponseid", "conversation", "cachedcontent", "prompt", "container"])
+
+/** Whether a key of a request refers to state on the provider's side: earlier messages or a cache. */
+export const isStateful = (key: string): boolean => statefulKeys.has(folded(key))
 
 /** Keys of parts and tools that name files, containers, caches and indexes of the account. */
 const accountKeys: ReadonlySet<string> = new Set([
-  "cachedContent",
-  "cached_content",
-  "container_id",
-  "file_id",
-  "file_ids",
-  "fileSearchStoreNames",
-  "file_search_store_names",
+  "cachedcontent",
+  "containerid",
+  "fileid",
+  "fileids",
+  "filesearchstorenames",
   "retrieval",
-  "skill_id",
-  "vector_store_ids"
+  "skillid",
+  "vectorstoreids"
 ])
 
 /** Keys of values with any keys: schemas, the arguments and results of the client's tools, and what an answer cites. */
@@ -33,17 +28,14 @@ const freeKeys: ReadonlySet<string> = new Set([
   "args",
   "arguments",
   "citations",
-  "input_examples",
-  "input_schema",
+  "inputexamples",
+  "inputschema",
   "metadata",
   "parameters",
-  "parametersJsonSchema",
-  "parameters_json_schema",
+  "parametersjsonschema",
   "response",
-  "responseJsonSchema",
-  "responseSchema",
-  "response_json_schema",
-  "response_schema",
+  "responsejsonschema",
+  "responseschema",
   "schema"
 ])
 
@@ -64,18 +56,22 @@ const isPublic = (uri: unknown): boolean =>
 
 const namesAccount = (key: string, value: unknown, { type }: Json): boolean => {
   if (value === null || value === undefined) return false
-  switch (key) {
-    case "fileUri":
-    case "file_uri":
+  const name = folded(key)
+  switch (name) {
+    case "fileuri":
       return !isPublic(value)
     case "container":
       return typeof value === "string"
     case "audio":
       return isJson(value) && "id" in value
-    case "container_id":
+    case "containerid":
       return type !== codeCall
+    case "id":
+    case "type":
+      // Items are told by these two, as they are spelled.
+      return key !== name
     default:
-      return accountKeys.has(key)
+      return accountKeys.has(name)
   }
 }
 
@@ -92,11 +88,11 @@ export const namesAccountState = (body: unknown): boolean => {
     for (const [key, value] of Object.entries(next)) {
       if (namesAccount(key, value, next)) return true
       // The input of a call is an object, and that of a request a list.
-      if (!freeKeys.has(key) && (key !== "input" || Array.isArray(value))) left.push(value)
+      if (!freeKeys.has(folded(key)) && (key !== "input" || Array.isArray(value))) left.push(value)
     }
   }
   return false
 }
 
-/** Whether the provider goes on with a request after its client has left, and keeps the answer for later. */
-export const isBackground = (valueAt: ValueAt): boolean => valueAt("background") === true
+/** Whether the value of a key has the provider go on with a request after its client has left, and keep the answer for later. */
+export const isBackground = (key: string, value: unknown): boolean => folded(key) === "background" && value === true

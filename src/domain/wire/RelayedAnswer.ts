@@ -55,17 +55,10 @@ export interface RelayForm extends AnswerForm {
   readonly results: (calls: ReadonlyArray<RecallCall>, recalled: ReadonlyArray<RecalledContent>) => ReadonlyArray<Json>
 }
 
-/** Passes on the answers of a dialect. `tool` is the name of the gateway's tool. */
-export interface AnswerRelay {
-  /** Begins to pass on a stream. */
+/** How the answers of a dialect are passed on. */
+export interface AnswerRelay extends RelayForm {
+  /** Begins to pass on a stream. `tool` is the name of the gateway's tool. */
   readonly stream: (tool: string) => RelayedStream
-  /** Begins to pass on an answer that is not streamed. */
-  readonly whole: (tool: string) => RelayedBody
-  /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
-  readonly results: (
-    calls: ReadonlyArray<RecallCall>,
-    recalled: ReadonlyArray<RecalledContent>
-  ) => ReadonlyArray<string>
 }
 
 /** One answer for the client, in the making. Mutable. */
@@ -275,19 +268,9 @@ export const readAnswer = (
   text: string,
   isStream: boolean
 ): ReadAnswer | undefined => {
-  if (!isStream) return relay.whole(tool).push(text)
+  if (!isStream) return new RelayedBody(relay, tool).push(text)
   const stream = relay.stream(tool)
   const splitter = new SseSplitter()
   for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
   return stream.read()
 }
-
-/** The relay of a dialect, whose streams are passed on by `Stream`. */
-export const relayOf = (
-  form: RelayForm,
-  Stream: new (form: RelayForm, tool: string) => RelayedStream
-): AnswerRelay => ({
-  stream: (tool) => new Stream(form, tool),
-  whole: (tool) => new RelayedBody(form, tool),
-  results: (calls, recalled) => form.results(calls, recalled).map((message) => JSON.stringify(message))
-})

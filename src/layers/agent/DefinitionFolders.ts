@@ -19,13 +19,13 @@ export interface DefinitionFolder {
 export const folders = (
   kind: "agents" | "skills",
   { home, user, workspace }: { readonly home: string; readonly user: string; readonly workspace: string }
-): Effect.Effect<ReadonlyArray<DefinitionFolder>, never, Path.Path> =>
+) =>
   Effect.map(Path.Path, (path) => {
     const both = (base: string) => [path.resolve(base, ".gemini", kind), path.resolve(base, ".palimpsest", kind)]
     const own = [...both(user), path.resolve(home, kind)]
     // If the workspace is the home folder, both are the same folders, and they belong to the user.
     const shared = both(workspace).filter((folder) => !own.includes(folder))
-    return [...shared.map((folder) => ({ folder, isOwn: false })), ...own.map((folder) => ({ folder, isOwn: true }))]
+    return [shared, own].flatMap((all) => all.map((folder): DefinitionFolder => ({ folder, isOwn: all === own })))
   })
 
 /** The maximum size of a file. Larger ones, such as a device or a log in its place, are not read. */

@@ -5,12 +5,12 @@ import { estimateText, type Usage } from "../../domain/tokens/Tokens.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
 import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
+import { orReported } from "../../services/gateway/GatewayFailures.ts"
 import { microDollars, tenantAttribute, tokensCounted } from "../../services/gateway/GatewayMetrics.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import type { RequestTokens } from "../../services/gateway/MessageCounts.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import type { Metered } from "./AnswerMeter.ts"
-import { reportFailure } from "./GatewayFailures.ts"
 import type { ProxiedRequest } from "./ProxiedRequest.ts"
 
 /** Accounts for each answer that the gateway passes on: the tenant's budget, the metrics, the calibration. */
@@ -69,5 +69,5 @@ export const accountAnswer = Effect.fnUntraced(
         Math.round(requestCost(price, usage))
       )
   },
-  Effect.catchCause((cause) => reportFailure(cause, "this request is not counted"))
+  orReported("this request is not counted", undefined)
 )

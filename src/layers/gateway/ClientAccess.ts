@@ -1,11 +1,12 @@
 import { Effect, Redacted } from "effect"
-import { hash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type Carried, keysOf, withOperatorKey, withOwnKey } from "../../domain/gateway/ClientKeys.ts"
 import { accountOf, type GatewayAccess, ownerText } from "../../domain/gateway/GatewayAccess.ts"
 import { endToEnd, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
+import { hashText } from "../../domain/gateway/MessageChain.ts"
 import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
 import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Route.ts"
+import type { TooMany } from "../../services/serve/ServeErrors.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 
 /** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */
@@ -53,8 +54,6 @@ const sessionHeader = "x-palimpsest-session"
 /** Headers of a request that are not sent on: those two, and those with which some servers replace the method that a request is judged by. */
 const ownHeaders = ["host", tokenHeader, sessionHeader, "x-http-method", "x-http-method-override", "x-method-override"]
 
-const sha256 = (text: string): string => hash("sha256", text, "hex")
-
 /** Makes a refusal. */
 export const refuse = (status: Refusal["status"], message: string): Refusal => ({
   status,
@@ -70,7 +69,7 @@ export const admitted = Effect.fnUntraced(function* (
   { headers, rawHeaders }: Pick<IncomingMessage, "headers" | "rawHeaders">,
   { query }: RequestTarget,
   provider: Provider
-): Effect.fn.Return<ClientAccess | Refusal> {
+) {
   const { tokens } = options
   const carried = { headers: withoutHeaders(endToEnd(rawHeaders), ownHeaders), query }
   const [key = "", ...others] = keysOf(provider, carried)
@@ -85,7 +84,7 @@ export const admitted = Effect.fnUntraced(function* (
   const isToken = (yield* tenantOf(key)) !== undefined
   const tenant = yield* tenantOf(besides ?? key)
   const session = single(headers[sessionHeader])
-  const ownerOf = (name: string | undefined, ofKey: string) => sha256(ownerText(name, ofKey, session))
+  const ownerOf = (name: string | undefined, ofKey: string) => hashText(ownerText(name, ofKey, session))
   if (tokens !== undefined && tenant !== undefined) {
     if (!isToken) {
       const owner = ownerOf(tenant, key)
@@ -102,7 +101,7 @@ export const admitted = Effect.fnUntraced(function* (
     }
   }
   const isClosed = tokens?.ownKeys === false && options.keys === undefined && options.tenants === undefined
-  const account = isClosed || isToken ? undefined : accountOf(options, sha256(key))
+  const account = isClosed || isToken ? undefined : accountOf(options, hashText(key))
   if (account !== undefined && besides === undefined) {
     const owner = ownerOf(account.tenant, key)
     return { owner, ...account, isOperators: false, carried: withOwnKey(provider, carried) }
@@ -112,6 +111,9 @@ export const admitted = Effect.fnUntraced(function* (
     tokens === undefined ? "this key is not allowed to use the gateway" : "a valid token of this server is required"
   )
 })
+
+/** The refusal of a request that is beyond a limit. */
+export const beyondLimit = ({ message, retryAfter }: TooMany): Refusal => ({ ...refuse(429, message), retryAfter })
 
 const isRead = (method: string): boolean => method === "GET" || method === "HEAD" || method === "OPTIONS"
 
@@ -124,7 +126,7 @@ export const accessOf = Effect.fnUntraced(function* (
   request: Pick<IncomingMessage, "headers" | "rawHeaders" | "method">,
   target: RequestTarget,
   { provider, route }: { readonly provider: Provider; readonly route: Route | undefined }
-): Effect.fn.Return<ClientAccess | Refusal, never, TenantLimiter> {
+) {
   const limiter = yield* TenantLimiter
   const method = request.method ?? "GET"
   const access = yield* admitted(options, request, target, provider)
@@ -138,6 +140,5 @@ export const accessOf = Effect.fnUntraced(function* (
   const used = yield* Effect.result(
     Effect.andThen(limiter.request(access.account), limiter.checkTokens(access.account))
   )
-  if (used._tag === "Success") return access
-  return { ...refuse(429, used.failure.message), retryAfter: used.failure.retryAfter }
+  return used._tag === "Success" ? access : beyondLimit(used.failure)
 })

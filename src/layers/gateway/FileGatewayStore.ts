@@ -1,5 +1,4 @@
 import { Clock, Effect, FileSystem, Layer, Option, Path } from "effect"
-import { hash } from "node:crypto"
 import { pid } from "node:process"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 
@@ -53,7 +52,6 @@ export const layer = (
       const oldest = (yield* Clock.currentTimeMillis) - keepDays * dayMillis
       yield* Effect.forkScoped(Effect.ignore(removeOld(folder, oldest)))
       return {
-        hash: (text) => hash("sha256", text, "hex"),
         names: (owner, kind) =>
           fs.readDirectory(folderOf(owner, kind)).pipe(
             Effect.catchIf(

@@ -1,18 +1,18 @@
-import { Cause, Effect, Metric } from "effect"
+import { Cause, Effect, Metric, Result } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { isStored, mayGoOn, mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { isStored, likelyCost, mayGoOn, mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
+import { reportFailure } from "../../services/gateway/GatewayFailures.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
-import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
-import { reportFailure } from "./GatewayFailures.ts"
+import { type AccessOptions, accessOf, beyondLimit, type Refusal, refuse } from "./ClientAccess.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
 import { type KeptBody, pass, passUnread, planFor, textOf } from "./PassRequest.ts"
 import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
@@ -112,10 +112,7 @@ const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }
     }
     if (mayNameState(text)) return refuse(403, `${stateRefusal}, such as previous_response_id or a file`)
     const { knowsItems } = yield* Gateway
-    const known = Effect.catchCause(knowsItems(owner, text), (cause) =>
-      Effect.as(reportFailure(cause, "requests that refer to items are refused"), false)
-    )
-    const isKnown = route?.dialect !== "responses" || (yield* known)
+    const isKnown = route?.dialect !== "responses" || (yield* knowsItems(owner, text))
     if (!isKnown) return refuse(403, `${stateRefusal}: it refers to an item that did not pass through here`)
   }
   const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)
@@ -162,6 +159,22 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
 const failureBody = (route: Route | undefined, status: number, message: string): string =>
   JSON.stringify(wire[route?.dialect ?? "chat"].answers.failure(status, message))
 
+/** Holds back what a request may cost, until its answer is over. */
+const reserve = (account: string, route: Route, bytes: number, text: string | undefined) =>
+  Effect.flatMap(TenantLimiter, ({ limits, reserve }) =>
+    Number.isFinite(limits(account).tokens)
+      ? Effect.acquireRelease(reserve(account, likelyCost(route, bytes, text)), (settled) => settled)
+      : Effect.void
+  )
+
+/** Who may refer to the answer of a request later. Without code in a container, a provider that stores no answer keeps nothing of it. */
+const keeperOf = (route: Route, owner: string, text: string): ProxiedRequest["keeper"] => {
+  const stored = isStored(route, text)
+  return stored === true || (stored === false && text.includes("code_interpreter"))
+    ? { owner, isStored: stored }
+    : undefined
+}
+
 const work = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
   request: IncomingMessage,
@@ -199,8 +212,11 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.bytes.length),
     holder,
     clientSeconds,
-    keeper:
-      route?.asks === "answer" && received.text !== undefined && isStored(route, received.text) ? owner : undefined
+    keeper: route?.asks === "answer" ? keeperOf(route, owner, received.text ?? "") : undefined
+  }
+  if (route?.asks === "answer") {
+    const reserved = yield* Effect.result(reserve(account, route, passing.bodyBytes, received.text))
+    if (Result.isFailure(reserved)) return yield* refused(response, route, beyondLimit(reserved.failure))
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute({ passing, owner, isOperators }, received, route)

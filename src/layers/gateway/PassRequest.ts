@@ -9,13 +9,13 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
+import { orReported, reportFailure, unchangedRequest } from "../../services/gateway/GatewayFailures.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { decoded } from "../platform/ContentEncoding.ts"
 import { accountAnswer, type Used } from "./AnswerAccount.ts"
 import { collectText, meter } from "./AnswerMeter.ts"
-import { reportFailure, unchangedRequest } from "./GatewayFailures.ts"
 import { asSent, passAnswer, passRead, type ProxiedRequest, withText } from "./ProxiedRequest.ts"
 import { passRelayed } from "./RelayedAnswers.ts"
 import {
@@ -62,12 +62,12 @@ export const passUnread = Effect.fnUntraced(function* (
 
 /** Keeps the items of an answer that was passed on unread. */
 const keepAnswer = Effect.fnUntraced(
-  function* (owner: string, text: string) {
+  function* ({ isStored, owner }: NonNullable<ProxiedRequest["keeper"]>, text: string) {
     const { keep } = yield* Gateway
-    const read = readAnswer(wire.responses.relay, recallName, text, !text.startsWith("{"))
-    if (read !== undefined) yield* keep(owner, read)
+    const read = readAnswer(wire.responses.answers, recallName, text, !text.startsWith("{"))
+    if (read !== undefined) yield* keep(owner, read, isStored)
   },
-  Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))
+  orReported("references to this answer are not known", undefined)
 )
 
 /** A client's body, and its text where it can be read. Mutable: both are let go once no other request can be made of them. */
@@ -140,7 +140,7 @@ export const textOf = (body: Buffer, { headers }: IncomingMessage, maxBytes: num
   return plain !== undefined && isUtf8(plain) ? plain.toString("utf8") : undefined
 }
 
-/** Decides what is sent for a request with this body. If it cannot be read, or anything fails here, the request is sent unchanged. */
+/** Decides what is sent for a request with this body. If it cannot be read, the request is sent unchanged. */
 export const planFor = Effect.fnUntraced(function* (
   route: Route,
   owner: string,
@@ -148,11 +148,8 @@ export const planFor = Effect.fnUntraced(function* (
   isTooLong: boolean
 ) {
   const gateway = yield* Gateway
-  const unchanged: GatewayPlan = { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
-  if (text === undefined) return unchanged
-  const plan = yield* gateway
-    .plan({ owner, route, text, isTooLong })
-    .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause, unchangedRequest), unchanged)))
+  if (text === undefined) return { _tag: "Unchanged" as const, model: route.model ?? "", tokens: undefined }
+  const plan = yield* gateway.plan({ owner, route, text, isTooLong })
   if (plan._tag === "Changed") {
     yield* Metric.update(tokensSaved, Math.max(0, plan.before.total - plan.after.total))
     if (plan.isNew) yield* Metric.update(Metric.withAttributes(compressionsDone, { by: plan.by }), 1)

@@ -16,8 +16,8 @@ export interface ProxiedRequest {
   readonly route: Route | undefined
   /** The name that its use is counted under, and the tenant that has a name in the settings. */
   readonly account: string
-  /** The owner of the conversation, whose later requests may refer to the answer; undefined where they cannot. */
-  readonly keeper: string | undefined
+  /** The owner of the conversation, whose later requests may refer to the answer, and whether the provider stores it; undefined where they cannot. */
+  readonly keeper: { readonly owner: string; readonly isStored: boolean } | undefined
   readonly tenant: string | undefined
   /** The bytes of the client's body. */
   readonly bodyBytes: number

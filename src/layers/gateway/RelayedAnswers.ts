@@ -2,13 +2,12 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
-import type { Ending, ReadAnswer, RelayedBody, RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
+import { type Ending, type ReadAnswer, RelayedBody, type RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer, countedRound } from "./AnswerAccount.ts"
-import { reportFailure } from "./GatewayFailures.ts"
 import { finish, passPieces, passRead, type ProxiedRequest, withText, write, writeHead } from "./ProxiedRequest.ts"
 import {
   maxAnswerBytes,
@@ -93,9 +92,9 @@ export const passRelayed = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const { relay } = wire[sent.body.dialect]
+  const { answers } = wire[sent.body.dialect]
   let answer = yield* readable(first)
-  const relayed = isEventStream(first) ? relay.stream(tool) : relay.whole(tool)
+  const relayed = isEventStream(first) ? answers.stream(tool) : new RelayedBody(answers, tool)
   const passage = "failure" in relayed ? streamed(passing, relayed) : whole(passing, relayed)
   if (isEventStream(first)) writeHead(passing, answer, ["content-length"])
   let rounds = noRounds
@@ -105,7 +104,7 @@ export const passRelayed = Effect.fnUntraced(function* (
     const account = Effect.suspend(() => accountAnswer(passing, countedRound(sent, isFirst, relayed.read())))
     const read = yield* Effect.ensuring(passage.take(answer), answer.status === 200 ? account : Effect.void)
     if (read === undefined) return
-    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
+    const step = yield* nextStep(gateway, sent, rounds, read)
     if (step._tag === "End") return yield* passage.end(step.ending, answer)
     rounds = step.rounds
     yield* passage.next(step.note)

@@ -4,9 +4,9 @@ import { wire } from "../../domain/gateway/WireDialects.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
+import { orReported } from "../../services/gateway/GatewayFailures.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
-import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
 import { holding, readable, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
@@ -30,7 +30,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
             cause: undefined
           })
         }
-        const read = readAnswer(wire[dialect].relay, recallName, body, typeOf(answer).includes("event-stream"))
+        const read = readAnswer(wire[dialect].answers, recallName, body, typeOf(answer).includes("event-stream"))
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,
@@ -39,9 +39,6 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
         })
         return read
       }, Effect.scoped)
-    ).pipe(
-      Effect.catchCause((cause) => Effect.as(reportFailure(cause, "code writes the snapshot"), undefined)),
-      Effect.provideContext(context)
-    )
+    ).pipe(orReported("code writes the snapshot", undefined), Effect.provideContext(context))
   return ask
 })

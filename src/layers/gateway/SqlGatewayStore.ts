@@ -1,6 +1,5 @@
 import { Clock, Effect, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
-import { hash } from "node:crypto"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 
 /** Provides `GatewayStore` from a table of a SQL database. */
@@ -60,7 +59,6 @@ export const layer = (keepDays: number): Layer.Layer<GatewayStore, GatewayStoreE
       const oldest = (yield* Clock.currentTimeMillis) - keepDays * dayMillis
       yield* Effect.forkScoped(Effect.ignore(sql`DELETE FROM ${sql(table)} WHERE used_at < ${oldest}`, { log: "Warn" }))
       return {
-        hash: (text) => hash("sha256", text, "hex"),
         names: (owner, kind) =>
           sql<{ name: string }>`SELECT name FROM ${sql(table)} WHERE owner = ${owner} AND kind = ${kind}`.pipe(
             Effect.map((rows) => rows.map(({ name }) => name)),

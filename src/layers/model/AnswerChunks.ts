@@ -21,9 +21,8 @@ import {
   type ModelRequest
 } from "../../services/model/Model.ts"
 import { answerSpan } from "../../services/model/ModelSpans.ts"
-import { clip, failed, hideKey, unusable } from "./ModelFailures.ts"
 import type { Provider } from "./Provider.ts"
-import { reasonOfEvent } from "./ProviderErrors.ts"
+import { clip, failed, hideKey, unusable, reasonOfEvent } from "./ProviderErrors.ts"
 
 /** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
 
@@ -41,7 +40,7 @@ const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
     case "Invalid":
       return unusable(hide(problem.detail))
     case "TooLarge":
-      return failed(new AnswerTooLargeError({ unit: problem.unit, limit: problem.limit }))
+      return failed(new AnswerTooLargeError({ unit: "parts", limit: problem.limit }))
   }
 }
 

@@ -1,16 +1,16 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import type { Json } from "../../domain/text/JsonObject.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
-import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
-import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
+import type { Model, ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { unusable } from "./ModelFailures.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
+import { unusable, type ProviderNames } from "./ProviderErrors.ts"
 import { call, events } from "./ProviderExchange.ts"
 
 /** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
@@ -24,9 +24,9 @@ const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
     tools: names
   }))
 
-/** Returns the provider with the beta header that the content of a request needs. */
-const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
-  const beta = betaOf(request)
+/** Returns the provider with the beta header that a body needs. */
+const carrying = (provider: Provider, body: Json): Provider => {
+  const beta = betaOf(body)
   return beta === undefined
     ? provider
     : { ...provider, headers: (key) => ({ ...provider.headers(key), "anthropic-beta": beta }) }
@@ -40,21 +40,19 @@ const stream = (provider: Provider, request: ModelRequest) =>
       (own, { needs }) => requestBody(own, tools, needs),
       // The API requires a length: another one where that of the request was refused.
       (body) =>
-        chunks(provider, events(carrying(provider, request), "v1/messages", { max_tokens: 4_096, ...body }), () =>
+        chunks(provider, events(carrying(provider, body), "v1/messages", { max_tokens: 4_096, ...body }), () =>
           anthropicAnswerReader({ tools, target: targetOf(request) })
         )
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 
-const countTokens = Effect.fnUntraced(function* (
-  provider: Provider,
-  request: ModelRequest
-): Effect.fn.Return<number, ModelError> {
+const countTokens = Effect.fnUntraced(function* (provider: Provider, request: ModelRequest) {
   const { request: bare, tools } = yield* requestOf(provider, {
     model: request.model,
     contents: request.contents
   })
-  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
+  const body = countBody(bare, tools)
+  const answer = yield* call(carrying(provider, body), "v1/messages/count_tokens", body)
   return naturalAt(answer, "input_tokens") ?? (yield* unusable("it contains no token count"))
 })
 

@@ -3,7 +3,7 @@ import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
-import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
+import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Answer.ts"
 import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import { instructionWith } from "../../domain/wire/ResponseSchema.ts"
@@ -20,7 +20,6 @@ import {
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunkOf, chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
   keyOf,
   modelLayer,
@@ -30,7 +29,7 @@ import {
   providerOf,
   type Timeouts as ProviderTimeouts
 } from "./Provider.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
+import { failed, hideKey, type ProviderNames, unusable } from "./ProviderErrors.ts"
 import { events, failAfter, type Refusal } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 import { callSdk, type SdkCall, sdkFetch } from "./SdkCall.ts"

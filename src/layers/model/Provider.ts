@@ -10,8 +10,7 @@ import {
   type ModelRequest
 } from "../../services/model/Model.ts"
 import { send, type Send } from "./HttpSend.ts"
-import { failed } from "./ModelFailures.ts"
-import { keyError, type ProviderNames } from "./ProviderErrors.ts"
+import { failed, keyError, type ProviderNames } from "./ProviderErrors.ts"
 
 /** How a provider is configured: its key, its address and its time limits, from options or from the environment. */
 

@@ -1,4 +1,5 @@
 import { Duration } from "effect"
+import { clipped } from "../../domain/text/Bytes.ts"
 import { excessOf, type ProviderFault, refusedIn, refusedTool } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
@@ -7,6 +8,7 @@ import {
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
+  ModelError,
   type ModelErrorReason,
   NetworkError,
   QuotaExhaustedError,
@@ -14,9 +16,26 @@ import {
   RequestBytesError
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
-import { clip } from "./ModelFailures.ts"
 
-/** Turns failures of providers and of the connection into reasons of a `ModelError`. */
+/** Turns failures of providers and of the connection into a `ModelError`, and its reasons. */
+
+/** A `ModelError` for a reason. */
+export const failed = (reason: ModelErrorReason) => new ModelError({ reason })
+
+/** A text of the server in one line, cut to what fits an error message. */
+export const clip = (text: string): string => clipped(text.trim().replace(/\s+/g, " "), 500)
+
+/** The error of an answer that cannot be used. */
+export const unusable = (detail: string) => failed(new InvalidResponseError({ detail: clip(detail) }))
+
+/** The shortest key that is hidden. Local servers are given keys such as `x` or `none`, whose letters are in every message. */
+const minHiddenKey = 8
+
+/** Returns a function that removes the key from a text of the server. */
+export const hideKey =
+  ({ key }: { readonly key: string | undefined }) =>
+  (text: string): string =>
+    key === undefined || key.length < minHiddenKey ? text : text.replaceAll(key, "<key>")
 
 /** How servers say that an account is empty, or at a limit of hours and more: z.ai, MiniMax, xAI, OpenRouter, Ollama, Codex, Gemini. */
 const emptyAccount =

@@ -6,9 +6,8 @@ import { faultOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
 import { endMark, isEndMark, isKeptOpen } from "../../domain/wire/SseEvents.ts"
 import { AnswerTooLargeError, InvalidRequestError, type ModelError, TimeoutError } from "../../services/model/Model.ts"
 import type { ProviderRequest, Reply } from "./HttpSend.ts"
-import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import { keyOf, type Provider } from "./Provider.ts"
-import { reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
+import { failed, hideKey, unusable, reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
 
 /**
  * One exchange with a provider of any dialect: sends a JSON body, receives JSON or server-sent events, within bounds of bytes, parts and time. A
@@ -45,11 +44,7 @@ const valuesIn = (data: string): ReadonlyArray<string> => {
 }
 
 /** The text of a whole body. */
-export const textOf = Effect.fnUntraced(function* (
-  provider: Provider,
-  reply: Reply,
-  maxBytes: number
-): Effect.fn.Return<string, ModelError> {
+export const textOf = Effect.fnUntraced(function* (provider: Provider, reply: Reply, maxBytes: number) {
   const decoder = new TextDecoder()
   let text = ""
   let size = 0
@@ -76,7 +71,7 @@ export const exchanged = Effect.fnUntraced(function* (
   provider: Provider,
   request: ProviderRequest,
   refused?: (refusal: Refusal) => void
-): Effect.fn.Return<Reply, ModelError, Scope.Scope> {
+) {
   const { baseUrl, names } = provider
   const reply = yield* provider
     .send(request)

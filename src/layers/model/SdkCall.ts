@@ -3,8 +3,8 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { wellFormedJson } from "../../domain/text/JsonText.ts"
 import { InvalidRequestError, InvalidResponseError, type ModelError } from "../../services/model/Model.ts"
 import type { ProviderRequest } from "./HttpSend.ts"
-import { clip, failed, hideKey } from "./ModelFailures.ts"
 import type { Provider } from "./Provider.ts"
+import { clip, failed, hideKey } from "./ProviderErrors.ts"
 import { exchanged, maxAnswerBytes, type Refusal, textOf } from "./ProviderExchange.ts"
 
 /** Calls of a vendor's SDK, whose requests are exchanges of ours: an SDK would wrap their failures. */
@@ -37,11 +37,7 @@ export const sdkFetch =
   }
 
 /** Calls a vendor's SDK. The signal that it gives aborts the request until the promise settles, no longer. */
-export const callSdk = <A>(
-  provider: Provider,
-  sdkCall: SdkCall,
-  use: (signal: AbortSignal) => Promise<A>
-): Effect.Effect<A, ModelError> =>
+export const callSdk = <A>(provider: Provider, sdkCall: SdkCall, use: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: (signal) => use(signal),
     catch: (error) => {

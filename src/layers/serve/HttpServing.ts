@@ -8,7 +8,6 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { newId } from "../../services/platform/NewId.ts"
-import { RequestRecord } from "../../services/serve/RequestRecord.ts"
 import { versioned } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
@@ -31,7 +30,7 @@ const logged = <E, R>(work: Effect.Effect<HttpServerResponse.HttpServerResponse,
     const began = yield* Clock.currentTimeMillis
     const given = received.headers["x-request-id"]
     const id = isId(given) ? given : yield* newId
-    const record: RequestRecord = { tenant: null, route: null }
+    const record: ServeHandlers.RequestRecord = { tenant: null, route: null }
     if (isLogged) {
       const response = NodeHttpServerRequest.toServerResponse(received)
       const closed = Effect.callback<void>((resume) => void response.once("close", () => resume(Effect.void)))
@@ -46,7 +45,7 @@ const logged = <E, R>(work: Effect.Effect<HttpServerResponse.HttpServerResponse,
       )
       yield* Effect.forkDetach(Effect.andThen(closed, line), { startImmediately: true })
     }
-    const answer = yield* Effect.provideService(work, RequestRecord, record)
+    const answer = yield* Effect.provideService(work, ServeHandlers.RequestRecord, record)
     return HttpServerResponse.setHeader(answer, "x-request-id", id)
   })
 

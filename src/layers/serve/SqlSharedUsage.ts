@@ -2,7 +2,7 @@ import { Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { periods } from "../../domain/serve/TenantUsage.ts"
 import { newId } from "../../services/platform/NewId.ts"
-import { SharedUsage, type UsageOfAll } from "../../services/serve/SharedUsage.ts"
+import { SharedUsage, type UsageOfAll } from "../../services/serve/TenantLimiter.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { makeTables } from "./ClusterEngine.ts"
 

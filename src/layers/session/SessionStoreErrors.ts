@@ -23,9 +23,7 @@ export const failureOf = (operation: string, id?: string): string =>
 /** Reports errors of the file system as `SessionUnavailable`: which operation failed, and why. */
 export const withSessionErrors =
   (operation: string, id?: string) =>
-  <A, R>(
-    effect: Effect.Effect<A, SessionStoreError | PlatformError.PlatformError, R>
-  ): Effect.Effect<A, SessionStoreError, R> =>
+  <A, R>(effect: Effect.Effect<A, SessionStoreError | PlatformError.PlatformError, R>) =>
     Effect.mapError(effect, (error) =>
       error instanceof PlatformError.PlatformError
         ? sessionUnavailable(operation, `${failureOf(operation, id)}: ${diskErrorText(error)}`, error)

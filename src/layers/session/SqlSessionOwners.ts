@@ -115,7 +115,7 @@ export const isHeld = (
   { held, registered }: SessionTables,
   session: string,
   row: Pick<OwnedRow, "age" | "epoch" | "owner" | "process">
-): Effect.Effect<boolean> =>
+) =>
   row.owner !== null && row.owner === registered
     ? Effect.succeed(held.get(session) === Number(row.epoch))
     : isAlive(row)

@@ -21,7 +21,6 @@ import {
   problemOf,
   type RecordPlace,
   type RecordRange,
-  type RecordsRead,
   type SessionFile,
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
@@ -303,7 +302,7 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
       range: RecordRange,
       visit: Visit,
       pause?: Effect.Effect<void, E>
-    ): Effect.Effect<RecordsRead, TranscriptError | E> => {
+    ) => {
       if (file.agent !== "opencode") return recordsInFile(file, range, visit, pause)
       const place = OpencodeDatabase.placeIn(file.path)
       if (place === undefined && file.path.endsWith(".json")) return recordsInFile(file, range, visit, pause)

@@ -3,9 +3,9 @@ import { encode } from "../../domain/text/Bytes.ts"
 import type { Json } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { instant, natural, textAt } from "../../domain/transcripts/JsonRecord.ts"
-import type { RecordPlace, RecordRange, RecordsRead, SessionFile } from "../../services/transcripts/AgentSessions.ts"
-import { SessionDatabase } from "../../services/transcripts/SessionDatabase.ts"
-import { type TranscriptError, transcriptError } from "../../services/transcripts/TranscriptError.ts"
+import type { RecordPlace, RecordRange, SessionFile } from "../../services/transcripts/AgentSessions.ts"
+import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
+import { SessionDatabase } from "../../services/transcripts/Transcripts.ts"
 import { type DatabaseQuestion, type ForeignDatabase, open as openDatabase } from "./ForeignDatabase.ts"
 
 /** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */
@@ -28,10 +28,7 @@ const listed: DatabaseQuestion = {
 }
 
 /** Lists the sessions of a database. */
-export const list = Effect.fnUntraced(function* (
-  database: ForeignDatabase,
-  file: string
-): Effect.fn.Return<ReadonlyArray<SessionFile>, TranscriptError> {
+export const list = Effect.fnUntraced(function* (database: ForeignDatabase, file: string) {
   const files: Array<SessionFile> = []
   yield* database.ask(listed, (row) => {
     const parent = textAt(row, "parent")
@@ -86,7 +83,7 @@ export const forEachRow = Effect.fnUntraced(function* (
   database: ForeignDatabase,
   id: string,
   visit: (row: Json, index: number) => void
-): Effect.fn.Return<number, TranscriptError> {
+) {
   let index = 0
   for (const [kind, question] of Object.entries(questions(id))) {
     yield* database.ask(question, (row) => {
@@ -104,7 +101,7 @@ export const records = (
   id: string,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
   visit: (record: unknown, place: RecordPlace) => void
-): Effect.Effect<RecordsRead, TranscriptError> =>
+) =>
   forEachRow(database, id, (row, index) => {
     if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
   }).pipe(Effect.map((end) => ({ end, line: end + 1, broken: 0 })))

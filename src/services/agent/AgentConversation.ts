@@ -64,7 +64,7 @@ const keptShare = 0.4
 export const keptOf = Effect.fnUntraced(function* (
   chat: Chat["Service"],
   { attached, author, message }: OutgoingMessage
-): Effect.fn.Return<ReadonlyArray<Addition>> {
+) {
   const { limit } = yield* Effect.orElseSucceed(chat.usage, () => ({ limit: Infinity }))
   const room = limit * keptShare
   return [

@@ -314,7 +314,7 @@ const usageOf = Effect.fnUntraced(function* (chat: ChatState) {
   const { scale, tokens } = yield* requestSize(chat, false)
   return {
     tokens,
-    limit: window.maxRequestTokens,
+    limit: window.requestLimit,
     threshold: Math.min(1, window.trigger / window.window),
     trigger: window.trigger,
     scale,

@@ -104,7 +104,7 @@ export const fitRequest = Effect.fnUntraced(function* (
           const isPatched = patchOf(outcome) !== undefined
           if (isPatched) current = yield* next
           const after = isPatched ? yield* expectedTokens(context, current, true) : before
-          yield* report(outcome, { before, after, limit: context.window.maxRequestTokens }, emit)
+          yield* report(outcome, { before, after, limit: context.window.requestLimit }, emit)
           chat.unreported = undefined
           return outcome
         })
@@ -157,9 +157,9 @@ export const compressedEvent = (outcome: Outcome, limit: number): Extract<ChatEv
  */
 const overflow = Effect.fnUntraced(function* (
   chat: ChatState,
-  { overheadTokens, window }: RequestContext,
+  { overheadTokens }: RequestContext,
   pending: PendingMessage | undefined,
-  { estimated, tokens }: WindowOverflow
+  { estimated, maxRequestTokens: limit, tokens }: WindowOverflow
 ) {
   const { conversation } = yield* Ref.get(chat.session)
   const items = view(conversation)
@@ -174,7 +174,6 @@ const overflow = Effect.fnUntraced(function* (
     ...(overheadTokens === 0 ? [] : [{ entry: null, what: overheadName, tokens: counted(overheadTokens) }]),
     ...unshrinkable(conversation, kept).map((one) => ({ ...one, tokens: counted(one.tokens) }))
   ]
-  const limit = window.maxRequestTokens
   const size = Math.min(tokens, counted(own))
   const share = messageShare(yield* Ref.get(chat.settings))
   return new ContextOverflow({

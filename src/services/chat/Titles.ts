@@ -72,10 +72,7 @@ const titleOf = Effect.fn("Titles.titleOf")(function* (all: ReadonlyArray<Entry>
  * Titles a session by its content. Returns the title, or undefined if the session keeps its name. Never fails and
  * takes at most a few seconds; run it in a fiber of its own.
  */
-export const entitle = Effect.fn("Titles.entitle")(function* (
-  id: string,
-  chat: Chat["Service"]
-): Effect.fn.Return<string | undefined, never, Model | SessionStore> {
+export const entitle = Effect.fn("Titles.entitle")(function* (id: string, chat: Chat["Service"]) {
   const { model: family } = yield* chat.settings
   const title = yield* titleOf(entries(yield* chat.conversation), family)
   if (title === undefined) return undefined

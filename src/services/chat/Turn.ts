@@ -71,7 +71,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   yield* annotateConversation
   const at = yield* Clock.currentTimeMillis
   const context = yield* requestContext(chat)
-  const limit = TokenCount.make(context.window.maxRequestTokens)
+  const limit = TokenCount.make(context.window.requestLimit)
   yield* emit({ _tag: "ModelInfo", model: context.model, limit })
   yield* reportPreparation(chat, emit)
   // A cancellation does not undo what a tool did, so its result is kept whatever happens to the answer.

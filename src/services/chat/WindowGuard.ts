@@ -126,6 +126,8 @@ export class WindowGuard {
   private revision = 0
   /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
+  /** The smallest limit below the window that the provider stated for a request. */
+  private statedLimit = Infinity
   /**
    * The last request whose count is known or expected. `rate`: the tokens of an estimated one that is added to it; `added`: those that the server adds
    * to each request. Undefined: none.
@@ -236,6 +238,11 @@ export class WindowGuard {
     })
   }
 
+  /** Tokens that a request may have, for the user: fewer than `maxRequestTokens` where the provider refused one and stated its limit. */
+  get requestLimit(): number {
+    return Math.min(this.maxRequestTokens, this.statedLimit)
+  }
+
   /** Learns from the provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
   learn({ parts, tokens }: SizedRequest, actual: number): Effect.Effect<CutPrompt | undefined> {
     return Effect.gen({ self: this }, function* () {
@@ -269,6 +276,7 @@ export class WindowGuard {
       const estimated = Math.max(1, request.tokens)
       const ratio = (this.window + 1) / estimated
       const isBelowWindow = limit < this.window
+      if (isBelowWindow) this.statedLimit = Math.min(this.statedLimit, limit)
       if (!isBelowWindow && ratio <= maxPlausibleRatio) return Effect.asVoid(this.learn(request, this.window + 1))
       // What costs as much as that limit now costs all that a request may. `tokens` is no count of the prompt: it may include the answer.
       const share = Math.max(tokens, estimated, limit + 1) / Math.max(1, limit)
@@ -353,11 +361,15 @@ export class WindowGuard {
     why: string | undefined
   ): WindowOverflow {
     const cost = expectedTokens > this.maxRequestTokens ? expectedTokens : maxTokens
+    const { requestLimit } = this
+    const isStated = requestLimit === this.statedLimit
+    // What costs as much as a stated limit costs all that a request may.
+    const unit = requestLimit / Math.max(1, this.maxRequestTokens)
     return new WindowOverflow({
-      tokens: Math.ceil(((cost - (measured.free ?? 0)) / Math.max(1, measured.tokens)) * tokens),
+      tokens: Math.ceil(((cost - (measured.free ?? 0)) / Math.max(1, measured.tokens)) * tokens * unit),
       estimated: Math.ceil(tokens),
-      window: this.window,
-      maxRequestTokens: this.maxRequestTokens,
+      window: isStated ? requestLimit : this.window,
+      maxRequestTokens: requestLimit,
       why: why ?? null
     })
   }

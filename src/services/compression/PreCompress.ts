@@ -51,10 +51,7 @@ export const postCompress = (
  * A turn fires it before it knows whether it needs a compression, as Gemini CLI does. A compression for which it was not
  * fired yet fires it before it plans. It is never fired for an empty conversation.
  */
-export const firePreCompress = (
-  hooks: Pick<Hooked, "fire" | "has">,
-  request: PreCompressRequest
-): Effect.Effect<HookOutcome> =>
+export const firePreCompress = (hooks: Pick<Hooked, "fire" | "has">, request: PreCompressRequest) =>
   request.conversation.view === undefined || !hooks.has("PreCompress")
     ? Effect.succeed(emptyOutcome)
     : CompressionSteps.use(({ step }) =>

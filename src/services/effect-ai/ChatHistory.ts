@@ -2,10 +2,10 @@ import type * as Prompt from "effect/ai/Prompt"
 import type { Content } from "../../domain/content/Content.ts"
 import { arrange } from "../../domain/conversation/ArrangedMessages.ts"
 import type { Conversation, Entry, EntryId, ViewItem } from "../../domain/conversation/Conversation.ts"
-import { sharedMessages } from "../../domain/conversation/MessageName.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { isPromptContent, systemBefore, type SpokenMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { toMessages, viewMessage } from "./LanguageModelBridge.ts"
+import { sharedMessages } from "./PromptNames.ts"
 
 /** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */
 

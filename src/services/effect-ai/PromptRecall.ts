@@ -2,15 +2,13 @@ import { Context, Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
-import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
-import { sharedMessages } from "../../domain/conversation/MessageName.ts"
+import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
-import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
-import type { BadPattern } from "../platform/Patterns.ts"
 import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
-import { hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
+import { sharedMessages, hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
 
 /**
  * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
@@ -94,7 +92,7 @@ export const search = Effect.fn("Recall.search")(function* (
   prompts: PromptRecall,
   request: RecallSearch,
   read: (content: Messages) => Effect.Effect<Conversation>
-): Effect.fn.Return<FoundParts, TempStoreError | BadPattern> {
+) {
   const [{ content } = Prompt.empty] = yield* promptsFor(prompts, "a pattern")
   return yield* searchHidden(yield* read(content), request)
 })
@@ -118,7 +116,7 @@ export const recall = Effect.fn("Recall.recall")(function* (
   prompts: PromptRecall,
   handle: Handle,
   selection?: Selection
-): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
+) {
   const searched = yield* promptsFor(prompts, handle)
   return (yield* recallAround(prompts, handle, selection, searched)) ?? (yield* notHeld(handle))
 })

@@ -200,7 +200,7 @@ export const countMessage = (window: PromptWindow, message: Prompt.Message): Eff
 export const declarationsOf = Effect.fnUntraced(function* (
   window: PromptWindow,
   { schema, toolkit: given }: CallOptions
-): Effect.fn.Return<Declarations, AiError.AiError> {
+) {
   if (schema === undefined && given === undefined) return noDeclarations
   const toolkit = isUnbuiltToolkit(given) ? yield* given : undefined
   const tools = toolkit ?? given
@@ -244,7 +244,7 @@ export const fit = Effect.fnUntraced(function* <E, R>(
   subject: WindowGuard.Shrinkable<PromptRequest, E, R>,
   declared: Declarations,
   waiting: number
-): Effect.fn.Return<Fitting, E | AiError.AiError, R> {
+) {
   const { messages } = yield* subject.request
   const fixed = messages.filter((message) => message.role === "system")
   const standing = yield* weighed(window, fixed, declared)
@@ -273,7 +273,7 @@ export const learn = (
   messages: ReadonlyArray<Prompt.Message>,
   declared: Declarations,
   { inputTokens: { total = 0 } }: Response.Usage
-): Effect.Effect<void, AiError.AiError> =>
+) =>
   total <= 0
     ? Effect.void
     : Effect.gen(function* () {
@@ -287,5 +287,4 @@ export const learnTooLong = (
   messages: ReadonlyArray<Prompt.Message>,
   declared: Declarations,
   stated: WindowGuard.StatedSize
-): Effect.Effect<void, AiError.AiError> =>
-  Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learnTooLong(request, stated))
+) => Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learnTooLong(request, stated))

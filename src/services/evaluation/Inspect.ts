@@ -7,7 +7,7 @@ import {
   type DroppedFacts,
   type SizedCompaction
 } from "../../domain/evaluation/Compactions.ts"
-import { type Inspection, type InspectionContext, MessageInspection } from "../../domain/evaluation/Inspection.ts"
+import { type InspectionContext, MessageInspection } from "../../domain/evaluation/Inspection.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 
 /** Inspects conversations of any length so that it can be interrupted. */
@@ -28,7 +28,7 @@ const withFacts = Effect.fnUntraced(function* ({ compaction, facts }: SizedCompa
 export const inspect = Effect.fn("Inspect.inspect")(function* (
   conversation: Conversation,
   about: InspectionContext = {}
-): Effect.fn.Return<Inspection> {
+) {
   const messages = new MessageInspection(conversation, about)
   yield* Work.run(Work.eachItem(messages.all.entries(), ([item, entry]) => messages.read(entry, item)))
   const applied = appliedCompactions(conversation, messages.log)

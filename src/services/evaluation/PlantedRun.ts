@@ -11,16 +11,12 @@ import {
   countGrades,
   gradeFact,
   isForbidden,
-  holdsForbidden,
-  type PlantedSum
+  holdsForbidden
 } from "../../domain/evaluation/PlantedGrades.ts"
 import { readContext } from "../../domain/evaluation/Statements.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import type { Compression } from "../compression/Compression.ts"
 import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
-import type { TempStore } from "../session/TempStore.ts"
-import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
 /** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
 
@@ -49,16 +45,7 @@ export const plantedChecks: ReadonlyArray<number> = [1, 3, 10, 20]
 const maxRecallChars = 40_000
 
 /** Runs one conversation. A fact that no snapshot may contain counts from the first snapshot that contains it. */
-export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
-  budget,
-  preserve,
-  seed,
-  strategy
-}: PlantedOptions): Effect.fn.Return<
-  ReadonlyArray<PlantedCheck>,
-  TokenCountError,
-  Compression | TempStore | TokenCounter
-> {
+export const runPlanted = Effect.fn("PlantedRun.run")(function* ({ budget, preserve, seed, strategy }: PlantedOptions) {
   const { cwd, facts, rounds } = plantFacts(seed)
   const policy = {
     ...defaultPolicy,
@@ -100,10 +87,7 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
 })
 
 /** Runs this many conversations, from the seed on, and sums the grades. */
-export const sumPlanted = Effect.fn("PlantedRun.sum")(function* (
-  count: number,
-  options: PlantedOptions
-): Effect.fn.Return<ReadonlyArray<PlantedSum>, TokenCountError, Compression | TempStore | TokenCounter> {
+export const sumPlanted = Effect.fn("PlantedRun.sum")(function* (count: number, options: PlantedOptions) {
   const seeds = Array.from({ length: count }, (_, index) => options.seed + index)
   const runs = yield* Effect.forEach(seeds, (seed) => runPlanted({ ...options, seed }))
   const { budget, preserve, strategy: writer } = options

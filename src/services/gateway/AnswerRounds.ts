@@ -1,11 +1,11 @@
-import { type Cause, Effect, Metric } from "effect"
+import { Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { isJson } from "../../domain/text/JsonObject.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { VisibleBlock } from "../../domain/wire/AnswerForm.ts"
-import type { HiddenExchange, HiddenRound } from "../../domain/wire/HiddenExchange.ts"
-import type { Ending, ReadAnswer, RecallCall, RecalledContent } from "../../domain/wire/RelayedAnswer.ts"
+import type { HiddenRound } from "../../domain/wire/HiddenExchange.ts"
+import type { Ending, ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 import type { SentView } from "./GatewayPlan.ts"
@@ -54,13 +54,6 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
 
 const maxNoteChars = 80
 
-/** The answer to a call that failed in the gateway. */
-const unavailable: RecalledContent = {
-  text: "the removed content is temporarily unavailable",
-  media: [],
-  isError: true
-}
-
 /**
  * Answers the calls of the gateway's tool in an answer. The hidden part is stored before the answer ends for the
  * client.
@@ -69,38 +62,22 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
   gateway: Gateway["Service"],
   sent: SentView,
   { rounds, tokens }: Rounds,
-  answer: ReadAnswer,
-  report: (cause: Cause.Cause<unknown>, consequence: string) => Effect.Effect<void>
+  answer: ReadAnswer
 ): Effect.fn.Return<NextStep> {
   const { calls, hasOthers, visible } = answer
-  if (sent.body.keepsAnswer) {
-    yield* Effect.catchCause(gateway.keep(sent.owner, answer), (cause) =>
-      report(cause, "references to this answer are not known")
-    )
-  }
+  const { isStored } = sent.body
+  if (isStored !== undefined) yield* gateway.keep(sent.owner, answer, isStored)
   const isOver = rounds.length >= maxRounds
-  // If the exchange cannot be stored, the provider's cache misses later, but the answer is complete.
-  const remember = (exchange: HiddenExchange) =>
-    Effect.catchCause(gateway.remember(sent, exchange), (cause) =>
-      report(cause, "later requests go without this recall")
-    )
   if (calls.length === 0 || (isOver && !hasOthers)) {
-    yield* remember({ rounds })
+    yield* gateway.remember(sent, { rounds })
     return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }
   }
   const room = Math.floor((sent.limit - sent.tokens.total - tokens) * roomShare)
-  const recalled = yield* gateway.recall(sent, calls, room).pipe(
-    Effect.catchCause((cause) =>
-      Effect.as(
-        report(cause, "the model is told that nothing can be recalled"),
-        calls.map(() => unavailable)
-      )
-    )
-  )
+  const recalled = yield* gateway.recall(sent, calls, room)
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = wire[sent.body.dialect].relay.results(calls, recalled)
+  const results = wire[sent.body.dialect].answers.results(calls, recalled).map((message) => JSON.stringify(message))
   if (hasOthers) {
-    yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
+    yield* gateway.remember(sent, { rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }
   }
   const note = gateway.showsRecalls ? noteOf(calls) : ""

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { hashText } from "../../domain/gateway/MessageChain.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { isJson, jsonsAt, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -7,24 +8,22 @@ import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
 /**
- * Items of answers of the Responses API that the provider stores. Clients refer to them by id in later requests, so they are kept as they
- * pass through: a compression and a recall read the items themselves.
+ * Items of answers of the Responses API of which the provider keeps something. Clients refer to them by id in later requests, or send them back with
+ * what they name, so they are kept as they pass through: a compression and a recall read the items themselves.
  */
 
-const idOf = (item: string): string => {
-  const value = parsedOrUndefined(item)
-  return isJson(value) && referenceOf(value) === undefined ? textOrEmpty(value, "id") : ""
-}
-
-/** Keeps the items of an answer. */
+/** Keeps the items of an answer: all that the provider stores, else those alone of which it keeps something all the same, such as a container. */
 export const keepItems = Effect.fnUntraced(function* (
   { items, store }: ConversationMemory,
   owner: string,
-  answered: ReadonlyArray<string>
+  answered: ReadonlyArray<string>,
+  isStored: boolean
 ) {
   const named = answered.flatMap((item) => {
-    const id = idOf(item)
-    return id === "" ? [] : [{ name: store.hash(id), item }]
+    const value = parsedOrUndefined(item)
+    const isKept = isJson(value) && referenceOf(value) === undefined && (isStored || needsState(value))
+    const id = isKept ? textOrEmpty(value, "id") : ""
+    return id === "" ? [] : [{ name: hashText(id), item }]
   })
   // All at once: the client may refer to them before they are stored.
   for (const { item, name } of named) items.set(`${owner}/${name}`, item)
@@ -32,7 +31,7 @@ export const keepItems = Effect.fnUntraced(function* (
 })
 
 const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory, owner: string, id: string) {
-  const name = store.hash(id)
+  const name = hashText(id)
   return items.get(`${owner}/${name}`) ?? (yield* store.get(owner, "item", name))
 })
 

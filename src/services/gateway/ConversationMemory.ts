@@ -1,12 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
-import {
-  type CompressedView,
-  CompressedViewJson,
-  HiddenExchangeJson,
-  sentMessages
-} from "../../domain/gateway/CompressedView.ts"
+import { type CompressedView, CompressedViewJson, sentMessages } from "../../domain/gateway/CompressedView.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
+import { type HiddenExchange, HiddenExchangeJson } from "../../domain/wire/HiddenExchange.ts"
 import { withPatch } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -17,10 +12,11 @@ import { MessageCounts } from "./MessageCounts.ts"
 
 /** Finds, loads and stores what the gateway keeps of conversations: views, their logs and hidden exchanges. */
 
-/** Conversations, views and items in memory. */
+/** Conversations and views in memory. */
 const maxLogs = 12
 const maxViews = 128
-const maxItems = 1_000
+/** Characters of the items in memory: images that a model made are among them. */
+const maxItemChars = 16_777_216
 /** Owners whose names are in memory. A client can come with a new key in each request. */
 const maxOwners = 10_000
 /** Age at which names are read again: another process may have compressed a conversation. */
@@ -188,9 +184,9 @@ export const addHidden = Effect.fnUntraced(function* (
 /** Opens the memory over the store of the context. */
 export const makeConversationMemory = Effect.map(GatewayStore, (store): ConversationMemory => ({
   store,
-  counts: new MessageCounts(store.hash),
+  counts: new MessageCounts(),
   owners: new BoundedMap(maxOwners),
   views: new BoundedMap(maxViews),
   logs: new BoundedMap(maxLogs),
-  items: new BoundedMap(maxItems)
+  items: new BoundedMap(maxItemChars, (item) => item.length)
 }))

@@ -1,5 +1,4 @@
 import { Context, type Effect, Schema } from "effect"
-import type { HashText } from "../../domain/gateway/MessageChain.ts"
 
 /** The contract of the gateway's store of texts by name. */
 
@@ -23,7 +22,6 @@ export type Kind = (typeof kinds)[number]
 export class GatewayStore extends Context.Service<
   GatewayStore,
   {
-    readonly hash: HashText
     /** Returns the names of all texts of a kind. */
     readonly names: (owner: string, kind: Kind) => Effect.Effect<ReadonlyArray<string>, GatewayStoreError>
     /** Returns a text. Undefined when there is none. */

@@ -1,5 +1,5 @@
 import type { Part } from "../../domain/content/Content.ts"
-import type { HashText } from "../../domain/gateway/MessageChain.ts"
+import { hashText } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -89,14 +89,9 @@ export class RequestTokens {
 export class MessageCounts {
   private readonly counts = new BoundedMap<string, Count>(maxCounts)
   private readonly models = new BoundedMap<string, Learned>(maxModels)
-  private readonly hash: HashText
-
-  constructor(hash: HashText) {
-    this.hash = hash
-  }
 
   /** A message with its tokens. `key` names it; without one it is hashed. */
-  message(dialect: Dialect, json: string, key = this.hash(json)): CountedText {
+  message(dialect: Dialect, json: string, key = hashText(json)): CountedText {
     return this.counted(key, frameTokens, () => {
       const [group] = wire[dialect].messages.read([parsedOrUndefined(json)])
       return group?.content.parts ?? [{ text: json }]
@@ -105,7 +100,7 @@ export class MessageCounts {
 
   /** A head with its tokens. Clients repeat it from request to request. */
   head(text: string): CountedText {
-    return this.counted(this.hash(text), 0, () => [{ text }])
+    return this.counted(hashText(text), 0, () => [{ text }])
   }
 
   /** Returns the model's tokens for one estimated token of a request; without one, of those before it. What nobody knows the classes of counts as those do. */

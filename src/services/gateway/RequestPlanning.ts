@@ -125,7 +125,7 @@ export const plan = Effect.fn("Gateway.plan")(function* (
   const isSmall = !isTooLong && text.length < triggerOf(options, window / counts.factor(model))
   const { views } = yield* namesOf(memory, owner, !isSmall)
   if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
-  const names = beginningsOf(dialect, messages, memory.store.hash)
+  const names = beginningsOf(dialect, messages)
   yield* countClientCompaction(planning, body, names)
   const last = yield* deepestView(memory, owner, names)
   if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }

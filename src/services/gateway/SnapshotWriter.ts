@@ -21,10 +21,7 @@ const question = `The conversation above is now a record. Do not continue it, an
  * Writes the question for a snapshot: the client's own request with one more message, so that the provider reads
  * everything before it from its cache.
  */
-export const snapshotQuestion = (
-  { body, declaration, rest, view }: Preparable,
-  ask: AskUpstream
-): Effect.Effect<string> => {
+export const snapshotQuestion = ({ body, declaration, rest, view }: Preparable, ask: AskUpstream) => {
   const messages = [...(view?.sent ?? []), ...rest.map(({ json }) => json)]
   const questionJson = JSON.stringify(wire[body.dialect].messages.write(user(text(question))))
   return Effect.map(ask(withMessages(body, [...messages, questionJson], declaration)), (answer) =>

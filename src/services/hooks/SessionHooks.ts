@@ -11,10 +11,7 @@ type Reason = Extract<HookEvent, { readonly _tag: "SessionEnd" }>["reason"]
 /**
  * Fires SessionStart. Returns the hooks' context as a message to add to the conversation, undefined when there is none.
  */
-export const start = Effect.fn("SessionHooks.start")(function* (
-  hooked: Hooked,
-  source: Source
-): Effect.fn.Return<string | undefined> {
+export const start = Effect.fn("SessionHooks.start")(function* (hooked: Hooked, source: Source) {
   const { context } = yield* hooked.fire({ _tag: "SessionStart", source })
   return context === undefined ? undefined : hookMessage(context)
 })

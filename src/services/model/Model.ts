@@ -3,6 +3,7 @@ import { Content } from "../../domain/content/Content.ts"
 import type { ModelAccess } from "../../domain/model/ModelRoute.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
 import { Grounding, ModelChunk } from "../../domain/wire/AnswerReader.ts"
+import { Generation } from "../../domain/wire/Dialogue.ts"
 
 /** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
@@ -189,18 +190,6 @@ export interface ModelRequest {
   readonly generation?: Generation | undefined
 }
 
-/** Generation parameters. What is absent is the provider's choice; none is ever derived from token counts. */
-export const Generation = Schema.Struct({
-  temperature: Schema.optionalKey(Schema.Finite),
-  topP: Schema.optionalKey(Schema.Finite),
-  topK: Schema.optionalKey(Schema.Finite),
-  maxOutputTokens: Schema.optionalKey(Schema.Natural),
-  thinkingBudget: Schema.optionalKey(Schema.Int),
-  /** The JSON schema that the text of the answer has to fit. A model whose API takes none is told it in words. */
-  responseSchema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
-})
-export type Generation = typeof Generation.Type
-
 /** A provider's description of a model. Tokens. */
 export interface ModelDescription {
   /** The largest request. */
@@ -209,7 +198,7 @@ export interface ModelDescription {
   readonly output: number | undefined
 }
 
-export { ModelChunk }
+export { Generation, ModelChunk }
 
 /** A whole answer. It ended properly: an answer without a finish reason is an error. */
 export const ModelAnswer = Schema.Struct({

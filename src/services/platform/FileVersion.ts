@@ -23,10 +23,7 @@ const versionOf = ({ dev, ino, mode, mtime, size, type }: FileSystem.File.Info):
  * Returns an effect that runs `read` only if the file has changed since the last run, which one stat decides. A file
  * without a readable state is always read. Failures are not cached.
  */
-export const whileSame = <A, E, R>(
-  file: string,
-  read: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, FileSystem.FileSystem | R> => {
+export const whileSame = <A, E, R>(file: string, read: Effect.Effect<A, E, R>) => {
   let kept: { readonly version: string; readonly value: A } | undefined
   return Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem

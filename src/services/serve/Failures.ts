@@ -1,7 +1,10 @@
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
+import type { UnknownEntry } from "../chat/Branch.ts"
+import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import type { RuntimeError } from "../runtime/RuntimeError.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { BadRequest, Conflict, Failed, NotFound, type ServeError, Unavailable } from "./ServeErrors.ts"
 
 /**
@@ -56,15 +59,20 @@ export const internal = (error: { readonly message: string }): Effect.Effect<nev
     Effect.fail(new Failed({ message: "the server could not do this; its log says why" }))
   )
 
-/** Describes to a client why a session cannot be opened. */
-export const openError = (error: RuntimeError): Effect.Effect<never, ServeError> => {
+/** Describes to a client why a conversation cannot be opened, or changed. */
+export const chatError = (
+  error: RuntimeError | PlanRefused | TokenCountError | UnknownEntry
+): Effect.Effect<never, ServeError> => {
   switch (error._tag) {
     case "SessionStoreError":
       return storeError(error)
     case "ChatBusy":
+    case "PlanRefused":
       return Effect.fail(new Conflict({ message: error.message }))
     case "UnknownModelError":
       return Effect.fail(new BadRequest({ message: error.message }))
+    case "UnknownEntry":
+      return Effect.fail(new NotFound({ message: error.message }))
     default:
       return internal(error)
   }

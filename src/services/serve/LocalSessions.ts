@@ -4,12 +4,12 @@ import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
-import { internal, isWorkedOn, storeError } from "./Failures.ts"
+import { chatError, isWorkedOn, storeError } from "./Failures.ts"
 import * as OpenSessions from "./OpenSessions.ts"
 import { accepting, keyOf, open, openedOf, within } from "./OpenSessions.ts"
 import type { CompressionDone } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
-import { BadRequest, Conflict, NotFound } from "./ServeErrors.ts"
+import { BadRequest, NotFound } from "./ServeErrors.ts"
 import { send, turnOf } from "./SessionTurns.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
@@ -61,8 +61,6 @@ const closeIdle = Effect.fnUntraced(function* (state: State, tenant: string, id:
   yield* close(state, tenant, id)
 })
 
-const busy = ({ message }: { readonly message: string }) => new Conflict({ message })
-
 /** Ends the turns that only wait for clients: who takes them up waits on. */
 const endWaiting = Effect.fnUntraced(function* ({ opened }: State) {
   for (const { running, waitsForClients } of opened.values()) {
@@ -92,18 +90,14 @@ const compress = (state: State): ServedSessions["Service"]["compress"] =>
     if (before !== undefined) return before
     yield* state.stored.limiter.checkTokens(tenant)
     return yield* within(state, tenant, id, (session) =>
-      session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
-        Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
-        Effect.catchTags({
-          ChatBusy: busy,
-          InvalidOption: internal,
-          PlanRefused: busy,
-          SessionStoreError: storeError,
-          TokenCountError: internal
-        }),
-        Effect.map(doneOf),
-        Effect.tap(Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } })))
-      )
+      session.agent.chat
+        .compress({ focus, forced: force ?? true, request })
+        .pipe(
+          Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
+          Effect.catch(chatError),
+          Effect.map(doneOf),
+          Effect.tap(Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } })))
+        )
     )
   })
 
@@ -114,12 +108,7 @@ const conversing = (
   answer: (tenant, id, call, answer) =>
     within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
   compress: compress(state),
-  plan: (tenant, id) =>
-    within(state, tenant, id, ({ agent }) =>
-      agent.chat
-        .plan()
-        .pipe(Effect.catchTags({ InvalidOption: internal, SessionStoreError: storeError, TokenCountError: internal }))
-    ),
+  plan: (tenant, id) => within(state, tenant, id, ({ agent }) => Effect.catch(agent.chat.plan(), chatError)),
   turnBack: (tenant, id, by) =>
     within(
       state,
@@ -127,7 +116,7 @@ const conversing = (
       id,
       Effect.fnUntraced(function* (session) {
         const { chat } = session.agent
-        const done = yield* Effect.catchTags(chat[by], { ChatBusy: busy, SessionStoreError: storeError })
+        const done = yield* Effect.catch(chat[by], chatError)
         if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
         return { done, tokens: Math.ceil(viewTokens(yield* chat.conversation)) }
       })
@@ -157,17 +146,7 @@ const conversing = (
 const branch =
   (state: State): ServedSessions["Service"]["branch"] =>
   (tenant, id, at) =>
-    within(state, tenant, id, ({ agent }) =>
-      agent.chat.branch({ to: at }).pipe(
-        Effect.asVoid,
-        Effect.catchTags({
-          SessionStoreError: storeError,
-          ChatBusy: internal,
-          TokenCountError: internal,
-          UnknownEntry: ({ message }) => new NotFound({ message })
-        })
-      )
-    )
+    within(state, tenant, id, ({ agent }) => Effect.catch(Effect.asVoid(agent.chat.branch({ to: at })), chatError))
 
 const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
   const state = yield* OpenSessions.make(options)

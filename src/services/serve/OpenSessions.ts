@@ -5,7 +5,7 @@ import { newId } from "../platform/NewId.ts"
 import * as Runtime from "../runtime/Runtime.ts"
 import { noticeText } from "../runtime/RuntimeNotice.ts"
 import { SessionSteps } from "./DurableCompression.ts"
-import { openError } from "./Failures.ts"
+import { chatError } from "./Failures.ts"
 import { OpenedSession } from "./OpenedSession.ts"
 import { type ServeError, Unavailable } from "./ServeErrors.ts"
 import { openSessions } from "./ServeMetrics.ts"
@@ -58,10 +58,10 @@ const lookup = Effect.fnUntraced(function* (state: OpenSessions, key: string) {
       isInteractive: false
     }
   })
-  const agent = yield* StoredSessions.inTenant(stored, tenant, Effect.catch(opening, openError))
+  const agent = yield* StoredSessions.inTenant(stored, tenant, Effect.catch(opening, chatError))
   questions.attach(agent.chat)
   const { model } = yield* StoredSessions.recordOf(stored, tenant, id)
-  yield* Effect.catch(reconfigure(agent.chat, { chosen: model }), openError)
+  yield* Effect.catch(reconfigure(agent.chat, { chosen: model }), chatError)
   const name = (yield* newId).slice(-12)
   const session = new OpenedSession(
     id,

@@ -8,7 +8,6 @@ import { isBeforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
-import { RequestRecord } from "./RequestRecord.ts"
 import { Authorization, Caller, RequestCheck, ServeApi, versioned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
@@ -31,6 +30,19 @@ const defaultRows = 100
 
 const noToken = new Unauthorized({
   message: "the header Authorization must be Bearer and a valid token of this server"
+})
+
+/** What the log says of a request. Mutable: whoever handles the request adds what it learns. No words of users are in it. */
+export interface RequestRecord {
+  /** The tenant of its token; null before that is known. */
+  tenant: string | null
+  /** The path of its endpoint, with names in the place of ids; null where no endpoint of the API answers. */
+  route: string | null
+}
+
+/** The record of the request that is handled. */
+export const RequestRecord = Context.Reference<RequestRecord>("palimpsest/services/serve/RequestRecord", {
+  defaultValue: () => ({ tenant: null, route: null })
 })
 
 /** Semaphores of tenants, each made when it is first needed. */

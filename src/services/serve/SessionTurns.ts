@@ -1,8 +1,10 @@
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, Path, RcMap, Stream } from "effect"
 import { type Part, text } from "../../domain/content/Content.ts"
+import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import { answerLength } from "../../domain/model/ModelLimits.ts"
+import { endAfter, type ServedTurnEnd } from "../../domain/serve/EventBuffer.ts"
 import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
-import { endAfter, type ServedTurnEnd } from "../../domain/serve/ServedTurnEnd.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import type { TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import type { Session } from "../../domain/session/Session.ts"
@@ -155,13 +157,16 @@ const beginTurn = Effect.fnUntraced(function* (
 ) {
   const { limiter } = state.stored
   const { isAccepted = false } = message
+  const { conversation, model } = whole
   // Another server has begun the turn: this one continues it, whatever was used since.
   const isRecorded = answerTo(whole, id) !== undefined
   const isBegun = isAccepted && (lost !== undefined || isRecorded)
-  if (!isBegun) yield* limiter.checkTokens(tenant)
   const record = yield* StoredSessions.recordOf(state.stored, tenant, session.id)
   const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
-  const release = yield* limiter.take(tenant, "turns", { name: session.id, isAccepted })
+  const likely = viewTokens(conversation) + answerLength(settings.model ?? model ?? "")
+  const settled = isBegun ? Effect.void : yield* limiter.reserve(tenant, likely)
+  const taken = limiter.take(tenant, "turns", { name: session.id, isAccepted })
+  const release = Effect.andThen(yield* Effect.onError(taken, () => settled), settled)
   const { running } = session
   if (running !== undefined) {
     yield* release

@@ -2,9 +2,35 @@ import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/serve/ServeSettings.ts"
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
-import { SharedUsage, type UsageOfAll } from "./SharedUsage.ts"
 
 /** Limits what tenants use: requests, tokens, running turns and open streams. */
+
+/** Counts what tenants use in all servers of a cluster together. */
+export interface UsageOfAll {
+  /** Adds to what a tenant has used. Returns the sum and its age; undefined while that cannot be known. */
+  readonly add: (
+    tenant: string,
+    kind: keyof TenantUsage,
+    amount: number
+  ) => Effect.Effect<{ readonly used: number; readonly ageMillis: number } | undefined>
+  /**
+   * Takes a turn or a stream for this process. Names that several processes hold count once. Returns false above
+   * `limit`; undefined takes it in any case.
+   */
+  readonly take: (
+    tenant: string,
+    what: "streams" | "turns",
+    name: string,
+    limit: number | undefined
+  ) => Effect.Effect<boolean>
+  /** Gives it back. What a dead process holds is given back after a while. */
+  readonly give: (tenant: string, what: "streams" | "turns", name: string) => Effect.Effect<void>
+}
+
+/** The counts of all servers. Default: none; this process is alone. */
+export const SharedUsage = Context.Reference<UsageOfAll | undefined>("palimpsest/services/serve/SharedUsage", {
+  defaultValue: () => undefined
+})
 
 /** What a tenant holds for as long as it lasts. */
 type Held = "streams" | "turns"
@@ -14,7 +40,7 @@ interface Running extends Readonly<Record<Held, Map<string, number>>> {
   readonly alone: Semaphore.Semaphore
 }
 
-/** Seconds after which a client tries again where a turn or a stream must end first. */
+/** Seconds after which a client tries again where a request, a turn or a stream must end first. */
 const retryAfter = 5
 
 /**
@@ -30,6 +56,11 @@ export class TenantLimiter extends Context.Service<
     readonly request: (tenant: string) => Effect.Effect<void, TooMany>
     /** Fails when the tenant has used its tokens for the day. */
     readonly checkTokens: (tenant: string) => Effect.Effect<void, TooMany>
+    /**
+     * Holds back tokens that a request may cost, so that others which begin meanwhile do not spend them too. Returns the effect that gives them back, once:
+     * what the request did cost is counted by `tokens`. Fails as `checkTokens` does, and where the requests that run may use the rest.
+     */
+    readonly reserve: (tenant: string, amount: number) => Effect.Effect<Effect.Effect<void>, TooMany>
     /** Counts tokens. */
     readonly tokens: (tenant: string, amount: number) => Effect.Effect<void>
     /**
@@ -50,6 +81,16 @@ export class TenantLimiter extends Context.Service<
       TenantLimiter,
       Effect.map(SharedUsage, (shared) => make(settings, shared))
     )
+}
+
+/** An effect that gives something back once, however often it is run. */
+const once = (give: Effect.Effect<void>): Effect.Effect<void> => {
+  let isHeld = true
+  return Effect.suspend(() => {
+    if (!isHeld) return Effect.void
+    isHeld = false
+    return give
+  })
 }
 
 /** Counts requests and tokens. */
@@ -76,7 +117,24 @@ const counting = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll |
         : { ...usageOf(tenant), [kind]: { from: now - all.ageMillis, used: all.used } }
     )
   })
-  return { check, count }
+  /** The tokens that requests of this process may still cost. */
+  const reserved = new Map<string, number>()
+  const reserve = Effect.fnUntraced(function* (tenant: string, amount: number) {
+    yield* check(tenant, "tokens")
+    const now = yield* Clock.currentTimeMillis
+    const held = reserved.get(tenant) ?? 0
+    const likely = used(usageOf(tenant), "tokens", held, now)
+    if (held > 0 && limitReached(likely, "tokens", limits(tenant), now) !== undefined) {
+      return yield* new TooMany({
+        message: `requests that run may use the rest of the limit of ${limits(tenant).tokens} tokens a day; let one end first`,
+        retryAfter
+      })
+    }
+    const add = (tokens: number) => void reserved.set(tenant, (reserved.get(tenant) ?? 0) + tokens)
+    add(amount)
+    return once(Effect.sync(() => add(-amount)))
+  })
+  return { check, count, reserve }
 }
 
 /** Counts the turns and streams that a tenant holds, and how often each. */
@@ -121,8 +179,9 @@ const holding = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll | 
 
 const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLimiter["Service"] => {
   const limits = (tenant: string) => limitsOf(settings, tenant)
-  const { check, count } = counting(limits, shared)
+  const { check, count, reserve } = counting(limits, shared)
   const held = holding(limits, shared)
+  const refreshed = (tenant: string) => (shared === undefined ? Effect.void : count(tenant, "tokens", 0))
   let streams = 0
   return {
     limits,
@@ -132,18 +191,12 @@ const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLi
         // Other servers may have counted some since.
         Effect.andThen(check(tenant, "requests", true))
       ),
-    checkTokens: (tenant) =>
-      Effect.andThen(shared === undefined ? Effect.void : count(tenant, "tokens", 0), check(tenant, "tokens")),
+    checkTokens: (tenant) => Effect.andThen(refreshed(tenant), check(tenant, "tokens")),
+    reserve: (tenant, amount) => Effect.uninterruptible(Effect.andThen(refreshed(tenant), reserve(tenant, amount))),
     tokens: (tenant, amount) => count(tenant, "tokens", amount),
     take: (tenant, what, { isAccepted = false, name = `stream ${(streams += 1)}` } = {}) =>
-      Effect.suspend(() => {
-        let isHeld = true
-        const release = Effect.suspend(() => {
-          if (!isHeld) return Effect.void
-          isHeld = false
-          return held.give(tenant, what, name)
-        })
-        return Effect.as(Effect.uninterruptible(held.take(tenant, what, name, isAccepted)), release)
-      })
+      Effect.map(Effect.uninterruptible(held.take(tenant, what, name, isAccepted)), () =>
+        once(held.give(tenant, what, name))
+      )
   }
 }

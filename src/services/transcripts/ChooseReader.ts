@@ -18,7 +18,7 @@ import type { LineReader, SourceFormat } from "../../domain/transcripts/Transcri
 import { lineText } from "./LineSplitter.ts"
 import type { LoadOptions } from "./LoadedTranscript.ts"
 import { sessionLogLines } from "./SessionLogLines.ts"
-import { transcriptError, type TranscriptError } from "./TranscriptError.ts"
+import { transcriptError } from "./TranscriptError.ts"
 import {
   documentReader,
   linesReader,
@@ -86,12 +86,7 @@ const startsAs = (bytes: Uint8Array, text: string): boolean =>
   bytes.length > text.length && [...text].every((char, index) => bytes[index] === char.charCodeAt(0))
 
 /** Returns the reader for a file that begins with these bytes, if its format can be read and its size fits into memory. */
-export const chooseReader = (
-  path: string,
-  head: Uint8Array,
-  options: LoadOptions,
-  size: number | undefined
-): Effect.Effect<TranscriptReader, TranscriptError> => {
+export const chooseReader = (path: string, head: Uint8Array, options: LoadOptions, size: number | undefined) => {
   if (startsAs(head, "SQLite format 3")) {
     return Effect.fail(transcriptError(path, 0, "is a database; name one session of it", "UnknownSession"))
   }
@@ -123,7 +118,7 @@ const checkMemory = Effect.fnUntraced(function* (
   head: Uint8Array,
   { shortens = false, warn }: LoadOptions,
   bytes: number | undefined
-): Effect.fn.Return<void, TranscriptError> {
+) {
   if (bytes === undefined || (shortens && format === "palimpsest")) return
   const sample = head.subarray(0, sampleBytes)
   const lines = (bytes / sample.length) * lineBreaks(sample)

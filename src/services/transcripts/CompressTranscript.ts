@@ -9,16 +9,13 @@ import { encode } from "../../domain/text/Bytes.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import {
   type CompressedMessages,
-  type CompressMessagesError,
   type CompressMessagesOptions,
-  type CompressMessagesServices,
   compressKnown,
   policyOf
 } from "../conversation/CompressMessages.ts"
 import { keepShown } from "../conversation/EarlierCompression.ts"
 import { knownConversation } from "../conversation/KnownConversation.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import type { TranscriptError } from "./TranscriptError.ts"
 
 /** Compresses a transcript that a program has as text (`Compress.transcript`). */
 
@@ -42,7 +39,7 @@ export interface CompressedTranscript extends CompressedMessages<Content> {
 export const transcript = Effect.fn("Compress.transcript")(function* (
   text: string,
   options: CompressTranscriptOptions = {}
-): Effect.fn.Return<CompressedTranscript, TranscriptError | CompressMessagesError, CompressMessagesServices> {
+) {
   const problem = valueCheck(Predicate.isString, "a text")("the transcript", text)
   if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const { from, ...changes } = options

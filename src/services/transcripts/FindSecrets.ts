@@ -92,12 +92,12 @@ export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
       yield* Effect.ignore(agents.records({ ...file, path }, { from, to, line: 1 }, collect))
     }
     // What the name of a file shows is a secret in its text, too.
-    yield* Work.run(secrets.collectText(file.path.split(/[\\/]/).at(-1) ?? ""))
+    yield* Work.run(secrets.collect(file.path.split(/[\\/]/).at(-1) ?? "", false))
     yield* agents
       .records(file, { from: 0, line: 1 }, (record, { line }) => {
         const text = file.kind === "text" && isJson(record) && typeof record.text === "string" ? record.text : undefined
-        const work = text === undefined ? secrets.collect(JSON.stringify(record)) : secrets.collectText(text)
-        add(file.path, line, Work.runSync(work))
+        const found = secrets.collect(text ?? JSON.stringify(record), text === undefined)
+        add(file.path, line, Work.runSync(found))
       })
       .pipe(Effect.catch(({ message }) => Effect.sync(() => void problems.push(problemOf(file.path, message)))))
     yield* Effect.yieldNow

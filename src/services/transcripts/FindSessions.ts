@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { spentOn, type Spent } from "../../domain/evaluation/SessionCost.ts"
+import { spentOn } from "../../domain/evaluation/SessionCost.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
@@ -10,7 +10,6 @@ import {
   type SessionQuery,
   speakerOfMatch
 } from "../../domain/transcripts/facts/SessionSearch.ts"
-import type { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, problemOf, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
@@ -111,7 +110,7 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
   agents,
   folder,
   since
-}: SessionFilter = {}): Effect.fn.Return<SessionList, never, AgentSessions | SessionIndex> {
+}: SessionFilter = {}) {
   const index = yield* SessionIndex
   const all = yield* AgentSessions.use((sessions) => sessions.files())
   const problems = yield* index.update(all.files)
@@ -130,10 +129,7 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
 })
 
 /** What a session took and cost, its subagents included. An answer that several files repeat counts once, a copy from another session not. */
-export const spentBy = Effect.fnUntraced(function* (
-  session: FoundSession,
-  prices: Prices
-): Effect.fn.Return<Spent, never, SessionIndex> {
+export const spentBy = Effect.fnUntraced(function* (session: FoundSession, prices: Prices) {
   const requests = yield* SessionIndex.use((index) => index.requests(session.files))
   const own = [...requests.values()].flat().filter(({ isCopied }) => isCopied !== true)
   const once = new Map(own.map((request) => [request.id, request]))
@@ -168,11 +164,7 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
   sessions: ReadonlyArray<FoundSession>,
   query: SessionQuery,
   limits: { readonly sessions: number; readonly hits: number }
-): Effect.fn.Return<
-  { readonly found: ReadonlyArray<FoundHits>; readonly problems: ReadonlyArray<SessionProblem> },
-  BadPattern,
-  AgentSessions | SessionIndex
-> {
+) {
   const agents = yield* AgentSessions
   const index = yield* SessionIndex
   const ranges = query._tag === "Words" ? yield* index.ranges(query.tokens) : undefined

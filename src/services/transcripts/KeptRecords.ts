@@ -8,15 +8,11 @@ import { isRecordList, recordsByLine } from "../../domain/transcripts/RecordList
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import type { ReadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
-import type { TranscriptError } from "./TranscriptError.ts"
+import type { ReadTranscript } from "./LoadedTranscript.ts"
 
 /** Keeps what an agent recorded beside a conversation when the conversation in its file is replaced. */
 
-const readText = (
-  text: string,
-  format: SourceFormat
-): Effect.Effect<ReadTranscript, TranscriptError, ReadRequirements> =>
+const readText = (text: string, format: SourceFormat) =>
   Effect.flatMap(chooseReader("the text", encode(text), { from: format, lenient: true }, undefined), (reader) =>
     Effect.andThen(reader.push(encode(text)), reader.end)
   )
@@ -126,7 +122,7 @@ export const withKeptRecords = Effect.fn("Transcripts.withKeptRecords")(function
   original: string,
   written: ReadonlyArray<string>,
   format: SourceFormat
-): Effect.fn.Return<ReadonlyArray<string>, never, ReadRequirements> {
+) {
   const text = written.join("\n")
   const form = formOf(original, text, format)
   const read = yield* Effect.option(Effect.all([readText(original, format), readText(text, format)]))

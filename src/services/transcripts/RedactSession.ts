@@ -61,9 +61,9 @@ const piecesOf = (text: string): ReadonlyArray<FilePiece> => {
 
 /** Replaces the secrets in a text that is no whole record: in the strings that it has, if it is part of one, then as it is. */
 function* replaceInText(text: string, secrets: SessionSecrets): Work.SlicedWork<Replaced> {
-  if (!text.startsWith("{")) return yield* secrets.replaceText(text)
+  if (!text.startsWith("{")) return yield* secrets.replace(text, false)
   const inStrings = yield* secrets.replace(text)
-  const rest = yield* secrets.replaceText(inStrings.text)
+  const rest = yield* secrets.replace(inStrings.text, false)
   return { ...rest, replaced: inStrings.replaced + rest.replaced }
 }
 
@@ -106,7 +106,7 @@ export const redactLoaded = Effect.fn("RedactSession.redactLoaded")(function* (l
     loaded: { ...loaded, events: copy, session, transcript: undefined } satisfies Loaded,
     replaced,
     unsearched,
-    inText: (text: string) => Work.runSync(secrets.replaceText(text)).text
+    inText: (text: string) => Work.runSync(secrets.replace(text, false)).text
   }
 })
 

@@ -113,7 +113,7 @@ export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
   sessions: ReadonlyArray<FoundSession>,
   prices: Prices,
   options: AccountOptions
-): Effect.fn.Return<Accounts, never, SessionIndex | AgentSessions> {
+) {
   const { day, since = 0 } = options
   const { booked, ...counts } = yield* bookings(sessions, prices, options)
   const rows = {

@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Schema } from "effect"
+import { Clock, Effect, FileSystem, Option, Schema, Semaphore } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { handoverOf } from "../../domain/compression/handover/Handover.ts"
 import { mentions, isHandle } from "../../domain/content/Handle.ts"
@@ -68,7 +68,7 @@ const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
 const sessionsOf = Effect.fn("SessionAnswers.sessionsOf")(function* (
   { agents, folder }: SessionScope,
   count = maxListed
-): Effect.fn.Return<ReadonlyArray<ListedSession>, never, AgentSessions> {
+) {
   const { files } = yield* AgentSessions.use((sessions) => sessions.files(agents))
   const listed: Array<ListedSession> = []
   for (const file of files.filter(({ kind }) => kind === "session").slice(0, maxLookedAt)) {
@@ -92,184 +92,6 @@ interface ReadSession {
 
 /** Sessions that stay in memory. */
 const maxInMemory = 2
-
-/** The sessions of a scope, and those of them that are in memory, by file. */
-interface State {
-  readonly scope: SessionScope
-  readonly agents: AgentSessions["Service"]
-  readonly fs: FileSystem.FileSystem
-  readonly transcripts: Transcripts["Service"]
-  readonly inMemory: Map<string, ReadSession>
-}
-
-const listed = ({ agents, scope }: State, count: number) =>
-  Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
-
-/** The file of a session, named by the beginning of its id; without a name, of the current one. */
-const pathOf = Effect.fnUntraced(function* (state: State, name: string | undefined) {
-  const { file: current, folder, others } = state.scope
-  if (name === undefined || name.trim() === "") {
-    if (current !== undefined) return current
-    const [newest] = yield* listed(state, 1)
-    return newest?.file.path ?? (yield* noAnswer(`no session was started in ${folder}`))
-  }
-  if (!others) return yield* noAnswer("only the current session can be read; leave session out")
-  const prefix = name.trim()
-  const all = yield* listed(state, maxLookedAt)
-  const matches = all.filter(({ file, session }) => [session, file.id].some((id) => id?.startsWith(prefix) === true))
-  const exact = matches.find(({ file }) => file.id === prefix)
-  if (exact === undefined && matches.length > 1) {
-    return yield* noAnswer(`${prefix} is the beginning of ${matches.length} sessions; give more of it`)
-  }
-  const match = exact ?? matches[0]
-  return match?.file.path ?? (yield* noAnswer(`this folder has no session ${prefix}; list_sessions names them`))
-})
-
-/** The size of a session and when it last changed. A database has both for each of its sessions. */
-const versionOf = Effect.fnUntraced(function* ({ agents, fs }: State, file: string) {
-  if (file.includes("#")) {
-    const { files } = yield* agents.files(["opencode"])
-    const row = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
-    return { bytes: BigInt(row.bytes), changed: row.updatedAt }
-  }
-  const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
-  const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
-  return { bytes: BigInt(size), changed }
-})
-
-/** Reads a session. One in memory that passes `suffices` is taken although its file may have grown. */
-const open = Effect.fnUntraced(function* (
-  state: State,
-  name: string | undefined,
-  suffices: (session: Session) => boolean = () => false
-) {
-  const { inMemory, transcripts } = state
-  const file = yield* pathOf(state, name)
-  const before = inMemory.get(file)
-  if (before !== undefined && suffices(before.session)) return before
-  const { bytes, changed } = yield* versionOf(state, file)
-  if (before?.bytes === bytes && before.changed === changed) return before
-  const { events, session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
-    noAnswer(message)
-  )
-  const search = { secrets: true, personal: false, known: state.scope.known ?? [] }
-  const secrets = state.scope.showsSecrets ? undefined : (yield* secretsOfEvents(events, file, search)).secrets
-  const read: ReadSession = { session, secrets, bytes, changed }
-  // The one read last comes last, also when it was in memory before.
-  inMemory.delete(file)
-  inMemory.set(file, read)
-  const [oldest] = inMemory.keys()
-  if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
-  return read
-})
-
-/** Leaves out of a text what is a secret anywhere in its session. */
-function* cleaned(secrets: SessionSecrets, text: string): Work.SlicedWork<string> {
-  return (yield* secrets.replaceText(text)).text
-}
-
-const shown = ({ secrets }: ReadSession, text: string) =>
-  secrets === undefined ? Effect.succeed(text) : Work.run(cleaned(secrets, text))
-
-const withNote = (text: string): string =>
-  text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
-
-const entriesOf = (session: Session): ReadonlyArray<Entry> =>
-  allEntries(session.conversation).filter(({ author }) => author !== "environment")
-
-const evidenceOf = (gathered: ReadonlyArray<Entry>, { started }: Session) =>
-  Work.run(gatherEvidence(gathered, { cwd: started?.cwd }))
-
-const badPattern = ({ message }: { readonly message: string }) => noAnswer(`pattern: ${message}`)
-
-const recall = Effect.fnUntraced(function* (
-  state: State,
-  ...[reference, selection, session]: Parameters<SessionAnswers["recall"]>
-) {
-  const trimmed = reference.trim()
-  const name = isHandle(trimmed) ? trimmed : (mentions(reference)[0] ?? trimmed)
-  const read = yield* open(state, session, (one) => findHandle(recallableOf(one), name)._tag === "Found")
-  const match = findHandle(recallableOf(read.session), name)
-  if (match._tag === "Ambiguous") return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
-  if (match._tag === "Unknown") {
-    const near = similarHandles(recallableOf(read.session), name)
-    const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "search_history finds handles by words"
-    return yield* noAnswer(`nothing is kept under ${name}; ${hint}`)
-  }
-  const text = yield* shown(read, match.payload.text)
-  const excerpt = yield* Effect.mapError(select(text, selection), badPattern)
-  const rest =
-    excerpt.omittedLines > 0
-      ? `\n(${excerpt.omittedLines} more of ${excerpt.totalLines} lines; ask for them by number or by a pattern)`
-      : ""
-  const lines = excerpt.text === "" ? `no line matches; the text has ${excerpt.totalLines} lines` : excerpt.text
-  return withNote(`${lines}${rest}`)
-})
-
-const searchSession = Effect.fnUntraced(function* (
-  state: State,
-  ...[pattern, maxTokens, session]: Parameters<SessionAnswers["search"]>
-) {
-  const read = yield* open(state, session)
-  const { secrets } = read
-  const parts = yield* Work.run(allParts(read.session.conversation))
-  const options = {
-    pattern,
-    maxTokens,
-    isWhole: true,
-    isRedacted: secrets !== undefined,
-    ...(secrets === undefined ? {} : { clean: (text: string) => cleaned(secrets, text) })
-  }
-  const matches = yield* Effect.mapError(search(parts, options), badPattern)
-  return withNote(matches.text)
-})
-
-const changes = Effect.fnUntraced(function* (state: State, ...[since, session]: Parameters<SessionAnswers["changes"]>) {
-  const read = yield* open(state, session)
-  const { session: current } = read
-  const all = entriesOf(current)
-  const last = compressions(current.conversation).at(-1)
-  const isGiven = since !== undefined && since.trim() !== ""
-  const before = last && entries(current.conversation)[last.entries - 1]
-  const afterLast = before && { _tag: "Entry" as const, entry: before.id }
-  const from = isGiven ? parseSince(since, yield* Clock.currentTimeMillis) : afterLast
-  if (from === undefined && isGiven) {
-    return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
-  }
-  const later = from === undefined ? all : entriesSince(all, from)
-  const text = yield* shown(read, changesText(yield* evidenceOf(later, current)))
-  const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
-  return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
-})
-
-const snapshot = Effect.fnUntraced(function* (
-  state: State,
-  ...[budget, session]: Parameters<SessionAnswers["snapshot"]>
-) {
-  const read = yield* open(state, session)
-  const { session: current } = read
-  return yield* shown(read, yield* Work.run(handoverOf(entriesOf(current), { budget, cwd: current.started?.cwd })))
-})
-
-/** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
-export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (
-  scope: SessionScope
-): Effect.fn.Return<SessionAnswers, never, AgentSessions | Transcripts | FileSystem.FileSystem> {
-  const state: State = {
-    scope,
-    agents: yield* AgentSessions,
-    fs: yield* FileSystem.FileSystem,
-    transcripts: yield* Transcripts,
-    inMemory: new Map()
-  }
-  return {
-    list: listed(state, maxListed),
-    recall: Effect.fn("SessionAnswers.recall")((...asked) => recall(state, ...asked)),
-    search: Effect.fn("SessionAnswers.search")((...asked) => searchSession(state, ...asked)),
-    changes: Effect.fn("SessionAnswers.changes")((...asked) => changes(state, ...asked)),
-    snapshot: Effect.fn("SessionAnswers.snapshot")((...asked) => snapshot(state, ...asked))
-  }
-})
 
 /** The answers. `session`: the beginning of the id of another session of the folder; absent: the current one. */
 export interface SessionAnswers {
@@ -295,3 +117,146 @@ export interface SessionAnswers {
   /** A handover of a session, of at most this many tokens. */
   readonly snapshot: (tokens: number, session: string | undefined) => Effect.Effect<string, SessionAnswerError>
 }
+
+/** Leaves out of a text what is a secret anywhere in its session. */
+function* cleaned(secrets: SessionSecrets, text: string): Work.SlicedWork<string> {
+  return (yield* secrets.replace(text, false)).text
+}
+
+const shown = ({ secrets }: ReadSession, text: string) =>
+  secrets === undefined ? Effect.succeed(text) : Work.run(cleaned(secrets, text))
+
+const withNote = (text: string): string =>
+  text.includes(markStart) ? `${text}\n(secrets are left out; the user reads them with palimpsest recall)` : text
+
+const saidIn = ({ conversation }: Session): ReadonlyArray<Entry> =>
+  allEntries(conversation).filter(({ author }) => author !== "environment")
+
+const badPattern = ({ message }: { readonly message: string }) => noAnswer(`pattern: ${message}`)
+
+/** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */
+export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (scope: SessionScope) {
+  const agents = yield* AgentSessions
+  const fs = yield* FileSystem.FileSystem
+  const transcripts = yield* Transcripts
+  const inMemory = new Map<string, ReadSession>()
+  const reading = yield* Semaphore.make(1)
+  const listed = (count: number) => Effect.provideService(sessionsOf(scope, count), AgentSessions, agents)
+
+  /** The file of a session, named by the beginning of its id; without a name, of the current one. */
+  const pathOf = Effect.fnUntraced(function* (name: string | undefined) {
+    const prefix = name?.trim() ?? ""
+    if (prefix === "") {
+      if (scope.file !== undefined) return scope.file
+      const [newest] = yield* listed(1)
+      return newest?.file.path ?? (yield* noAnswer(`no session was started in ${scope.folder}`))
+    }
+    if (!scope.others) return yield* noAnswer("only the current session can be read; leave session out")
+    const all = yield* listed(maxLookedAt)
+    const matches = all.filter(({ file, session }) => [session, file.id].some((id) => id?.startsWith(prefix) === true))
+    const exact = matches.find(({ file }) => file.id === prefix)
+    if (exact === undefined && matches.length > 1) {
+      return yield* noAnswer(`${prefix} is the beginning of ${matches.length} sessions; give more of it`)
+    }
+    const match = exact ?? matches[0]
+    return match?.file.path ?? (yield* noAnswer(`this folder has no session ${prefix}; list_sessions names them`))
+  })
+
+  /** The size of a session and when it last changed. A database has both for each of its sessions. */
+  const versionOf = Effect.fnUntraced(function* (file: string) {
+    if (file.includes("#")) {
+      const { files } = yield* agents.files(["opencode"])
+      const row = files.find(({ path }) => path === file) ?? (yield* noAnswer(`${file} cannot be read`))
+      return { bytes: BigInt(row.bytes), changed: row.updatedAt }
+    }
+    const { mtime, size } = yield* Effect.mapError(fs.stat(file), () => noAnswer(`${file} cannot be read`))
+    const changed = Option.match(mtime, { onNone: () => 0, onSome: (date) => date.getTime() })
+    return { bytes: BigInt(size), changed }
+  })
+
+  /** Reads a session, for all that ask for it at once. One in memory that passes `suffices` is taken although its file may have grown. */
+  const open = Effect.fnUntraced(function* (
+    name: string | undefined,
+    suffices: (session: Session) => boolean = () => false
+  ) {
+    const file = yield* pathOf(name)
+    const before = inMemory.get(file)
+    if (before !== undefined && suffices(before.session)) return before
+    const { bytes, changed } = yield* versionOf(file)
+    if (before?.bytes === bytes && before.changed === changed) return before
+    const { events, session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
+      noAnswer(message)
+    )
+    const search = { secrets: true, personal: false, known: scope.known ?? [] }
+    const secrets = scope.showsSecrets ? undefined : (yield* secretsOfEvents(events, file, search)).secrets
+    const read: ReadSession = { session, secrets, bytes, changed }
+    // The one read last comes last, also when it was in memory before.
+    inMemory.delete(file)
+    inMemory.set(file, read)
+    const [oldest] = inMemory.keys()
+    if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
+    return read
+  }, reading.withPermit)
+
+  return {
+    list: listed(maxListed),
+    recall: Effect.fn("SessionAnswers.recall")(function* (reference, selection, session) {
+      const trimmed = reference.trim()
+      const name = isHandle(trimmed) ? trimmed : (mentions(reference)[0] ?? trimmed)
+      const read = yield* open(session, (one) => findHandle(recallableOf(one), name)._tag === "Found")
+      const recallable = recallableOf(read.session)
+      const match = findHandle(recallable, name)
+      if (match._tag === "Ambiguous") {
+        return yield* noAnswer(`${name} is the beginning of ${match.handles.length} handles`)
+      }
+      if (match._tag === "Unknown") {
+        const near = similarHandles(recallable, name)
+        const hint = near.length > 0 ? `did you mean ${near.join(" or ")}?` : "search_history finds handles by words"
+        return yield* noAnswer(`nothing is kept under ${name}; ${hint}`)
+      }
+      const excerpt = yield* Effect.mapError(select(yield* shown(read, match.payload.text), selection), badPattern)
+      const rest =
+        excerpt.omittedLines > 0
+          ? `\n(${excerpt.omittedLines} more of ${excerpt.totalLines} lines; ask for them by number or by a pattern)`
+          : ""
+      const lines = excerpt.text === "" ? `no line matches; the text has ${excerpt.totalLines} lines` : excerpt.text
+      return withNote(`${lines}${rest}`)
+    }),
+    search: Effect.fn("SessionAnswers.search")(function* (pattern, maxTokens, session) {
+      const read = yield* open(session)
+      const { secrets } = read
+      const parts = yield* Work.run(allParts(read.session.conversation))
+      const options = {
+        pattern,
+        maxTokens,
+        isWhole: true,
+        isRedacted: secrets !== undefined,
+        ...(secrets === undefined ? {} : { clean: (text: string) => cleaned(secrets, text) })
+      }
+      return withNote((yield* Effect.mapError(search(parts, options), badPattern)).text)
+    }),
+    changes: Effect.fn("SessionAnswers.changes")(function* (since, session) {
+      const read = yield* open(session)
+      const { conversation, started } = read.session
+      const last = compressions(conversation).at(-1)
+      const isGiven = since !== undefined && since.trim() !== ""
+      const before = last && entries(conversation)[last.entries - 1]
+      const afterLast = before && { _tag: "Entry" as const, entry: before.id }
+      const from = isGiven ? parseSince(since, yield* Clock.currentTimeMillis) : afterLast
+      if (from === undefined && isGiven) {
+        return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
+      }
+      const all = saidIn(read.session)
+      const later = from === undefined ? all : entriesSince(all, from)
+      const evidence = yield* Work.run(gatherEvidence(later, { cwd: started?.cwd }))
+      const text = yield* shown(read, changesText(evidence))
+      const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
+      return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
+    }),
+    snapshot: Effect.fn("SessionAnswers.snapshot")(function* (budget, session) {
+      const read = yield* open(session)
+      const cwd = read.session.started?.cwd
+      return yield* shown(read, yield* Work.run(handoverOf(saidIn(read.session), { budget, cwd })))
+    })
+  }
+})

@@ -13,7 +13,7 @@ import { decode } from "../../domain/text/Bytes.ts"
 import { type Problem, recordProblem } from "../../domain/transcripts/Problem.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
 import { blobFolderOf, TempStore } from "../session/TempStore.ts"
-import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+import { transcriptError, unreadable } from "./TranscriptError.ts"
 import type { RecordLines } from "./TranscriptReader.ts"
 
 /** Reads session logs as files from any origin: every event is checked against the earlier ones. */
@@ -31,11 +31,7 @@ const blobFolders = (path: string, paths: Path.Path): ReadonlyArray<string> => {
   return [...new Set([blobFolderOf(path), paths.join(dir, `${name}.blobs`), ...(dir.endsWith(".blobs") ? [dir] : [])])]
 }
 
-const readBlob = Effect.fnUntraced(function* (
-  path: string,
-  number: number,
-  note: Spilled
-): Effect.fn.Return<string, TranscriptError, FileSystem.FileSystem | Path.Path | TempStore> {
+const readBlob = Effect.fnUntraced(function* (path: string, number: number, note: Spilled) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
   const store = yield* TempStore

@@ -1,6 +1,5 @@
 import { type PlatformError, Schema } from "effect"
 import { oneLine, shortLine } from "../../domain/text/OneLine.ts"
-import { type Problem, problemText } from "../../domain/transcripts/Problem.ts"
 
 /**
  * A conversation could not be read.
@@ -47,14 +46,6 @@ export const transcriptError = (
 /** Returns the same error in a line of another file. */
 export const errorAt = (path: string, line: number, error: TranscriptError): TranscriptError =>
   transcriptError(path, line, error.message.slice(placeText(error.path, error.line).length), error.kind, error.memory)
-
-/** Makes the error for a reader's problem. */
-export const problemError = (
-  path: string,
-  line: number,
-  problem: Pick<Problem, "detail" | "path">,
-  kind?: TranscriptError["kind"]
-): TranscriptError => transcriptError(path, line, problemText(problem), kind)
 
 /** Makes the error for a file that cannot be opened or read. */
 export const unreadable = (path: string, error: PlatformError.PlatformError): TranscriptError => {

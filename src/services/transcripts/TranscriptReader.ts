@@ -14,7 +14,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { importWithSession } from "./ImportTranscript.ts"
 import { LineSplitter, lineText } from "./LineSplitter.ts"
 import type { ReadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
-import { maxDetailChars, problemError, transcriptError, type TranscriptError } from "./TranscriptError.ts"
+import { maxDetailChars, transcriptError, type TranscriptError } from "./TranscriptError.ts"
 
 /** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
 
@@ -62,7 +62,7 @@ const finish = Effect.fnUntraced(function* (
   read: Transcript | Problem,
   kind: TranscriptError["kind"]
 ): Effect.fn.Return<ReadRecords, TranscriptError, TokenCounter | TempStore> {
-  if (isProblem(read)) return yield* problemError(path, read.line, read, kind)
+  if (isProblem(read)) return yield* transcriptError(path, read.line, problemText(read), kind)
   const { events, session } = yield* importWithSession(read).pipe(
     Effect.mapError((error) => transcriptError(path, 0, `the tokens could not be counted (${error.message})`))
   )

@@ -6,12 +6,19 @@ import { chooseReader } from "./ChooseReader.ts"
 import { bytesIn, earlierParts, missingRecords, type RecordsPart } from "./CodexHistory.ts"
 import { inUtf8 } from "./LineSplitter.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
-import { SessionDatabase } from "./SessionDatabase.ts"
 import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
 
 /** Reads conversations of any agent, from files, databases and standard input. */
+
+/**
+ * Reads a session out of an agent's database. `path` is that of the database, `#` and the session's id; undefined for any other
+ * path. The rows come as JSON, one a line. Without a reader, no path is one of a database.
+ */
+export const SessionDatabase = Context.Reference<
+  (path: string) => Stream.Stream<Uint8Array, TranscriptError> | undefined
+>("palimpsest/services/transcripts/SessionDatabase", { defaultValue: () => () => undefined })
 
 const chunkBytes = 1024 * 1024
 /** Bytes from which the format is detected. */

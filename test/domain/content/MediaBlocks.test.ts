@@ -157,6 +157,17 @@ describe("media in a tool's result", () => {
     ],
     [
       "responses",
+      [
+        {
+          type: "mcp_call",
+          id: "m",
+          name: "look",
+          output: JSON.stringify([{ type: "image", mimeType: "image/png", data }])
+        }
+      ]
+    ],
+    [
+      "responses",
       [{ type: "code_interpreter_call", id: "ci_1", code: "x", outputs: [{ type: "image", url: url("image/png") }] }]
     ]
   ])("is counted as media in %s", (dialect, messages) => {

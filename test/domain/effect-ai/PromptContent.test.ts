@@ -4,7 +4,7 @@ import * as Prompt from "effect/ai/Prompt"
 import { type Content, isCall, isResponse, withOutput } from "../../../src/domain/content/Content.ts"
 import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import { entryId, pairing, viewItem } from "../../../src/domain/conversation/Conversation.ts"
-import { messageText } from "../../../src/domain/conversation/MessageName.ts"
+import { messageText } from "../../../src/services/effect-ai/PromptNames.ts"
 import { projectItems } from "../../../src/domain/conversation/Projection.ts"
 import {
   countedParts,

@@ -175,6 +175,17 @@ describe("the questions", () => {
       ["Close the socket: said"]
     ],
     [
+      "ask for no commit that was taken back",
+      "commit",
+      [
+        ...ran('git commit -am "Open it"', 0, "[main 1a2b3c4] Open it"),
+        ...ran('git commit -am "Close it"', 0, "[main 2b3c4d5] Close it"),
+        ...ran("git reset --hard HEAD~1", 0),
+        ...ran("git revert HEAD", 0, '[main 3c4d5e6] Revert "Open it"')
+      ],
+      ['Revert "Open it": said']
+    ],
+    [
       "ask only for exit codes of open failures, of what was published, and of the last run of each check",
       "exit code",
       [

@@ -65,13 +65,13 @@ it.each([
   ['{"store": true}', true],
   ['{"store" :false}', false],
   ['{"metadata":{"store":false}}', true],
-  ['{"store":false,"store":true}', false],
-  ['[{"store":true}]', false],
-  ["no JSON", false]
+  ['{"store":false,"store":true}', undefined],
+  ['[{"store":true}]', undefined],
+  ["no JSON", undefined]
 ])("the answer to %s is stored, as far as its dialect stores any: %s", (text, expected) => {
   for (const dialect of dialects) {
     const route = routeOf("POST", requestTarget(codecs[dialect].path(true)) ?? { path: "", query: [] })
-    assert.strictEqual(route !== undefined && isStored(route, text), expected && dialect === "responses", dialect)
+    assert.strictEqual(route && isStored(route, text), dialect === "responses" ? expected : undefined, dialect)
   }
 })
 

@@ -205,6 +205,7 @@ describe("the body of a request", () => {
     `[1]`,
     ``,
     `{"messages":[{}],"previous_response_id":"r"}`,
+    `{"messages":[{}],"Previous_Response_Id":"r"}`,
     `{"messages":[{}],"context_management":{"edits":[{"type":"compact_20260112"}]}}`,
     `{"messages":[{}],"context_management":[{"type":"compaction","compact_threshold":9}]}`,
     `{"messages":["unended}]}`
@@ -257,6 +258,10 @@ describe("a request with the operator's key", () => {
     [`{"input":"previous_response_id"}`, false],
     [`{"container":"container_of_acme"}`, true],
     [`{"prompt":{"id":"pmpt_of_acme"}}`, true],
+    // Servers in Go take keys in any case.
+    [`{"Previous_Response_Id":"resp_of_acme"}`, true],
+    [`{"input":[{"Type":"item_reference","ID":"msg_of_acme"}]}`, true],
+    [`{"input":[{"role":"user","content":[{"type":"input_file","File_ID":"file_of_acme"}]}]}`, true],
     // Within messages and tools, also where keys are escaped.
     [`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file_of_acme"}]}]}`, true],
     [`{"input":[{"role":"user","content":[{"type":"input_file","file\\u005fid":"file_of_acme"}]}]}`, true],
@@ -297,6 +302,7 @@ describe("a request whose tokens are counted", () => {
   it.each([
     [`{"input":"x","background":true}`, true],
     [`{"input":"x","background":false}`, false],
+    [`{"input":"x","background":false,"Background":true}`, true],
     [`{"input":"in the background"}`, false],
     [`{"b\\u0061ckground":true}`, true],
     [`{"background":false,"background":true}`, true],

@@ -1,11 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { formatFor, formatProblemText } from "../../../src/domain/transcripts/FileExtension.ts"
+import { formatFor } from "../../../src/domain/transcripts/FileExtension.ts"
 import type { FormatName } from "../../../src/domain/transcripts/Transcript.ts"
 
 /** The format of a file, or what is said where it has none. */
-const formatOf = (file: string, wanted?: FormatName) =>
-  Result.merge(Result.mapError(formatFor(file, wanted), formatProblemText))
+const formatOf = (file: string, wanted?: FormatName) => Result.merge(formatFor(file, wanted))
 
 describe("the format of an output file", () => {
   for (const [file, wanted, format] of [

@@ -98,7 +98,7 @@ describe("Codex", () => {
     assert.strictEqual(native("codex", steps).includes('"reasoning"'), isGiven)
     assert.strictEqual(native("codex", steps).includes('"hm"'), isGiven)
     const { unheld } = writtenText("codex", transcriptOf(steps))
-    assert.deepStrictEqual(unheld, isGiven ? {} : { "thought of another model": 1 })
+    assert.deepStrictEqual(unheld, isGiven ? {} : { thoughts: 1 })
     assert.deepStrictEqual(readBack("codex", steps)[1], { author: undefined, content: draft.content })
   })
 })

@@ -345,7 +345,10 @@ describe("requests", () => {
         : undefined
       assert.deepStrictEqual(anthropic(contents, { model: name })["thinking"], expected, name)
       assert.deepStrictEqual(Anthropic.countBody(request, names)["thinking"], expected)
-      assert.strictEqual(Anthropic.betaOf(request), isBound ? "thinking-binding-controls-2026-08-01" : undefined)
+      assert.strictEqual(
+        Anthropic.betaOf(Anthropic.requestBody(request, names)),
+        isBound ? "thinking-binding-controls-2026-08-01" : undefined
+      )
       assert.notProperty(anthropic([question], { model: name }), "thinking")
     }
   })
@@ -555,18 +558,24 @@ describe("requests", () => {
     assert.deepInclude(Anthropic.requestBody(byShare, names), { top_p: 0.9, top_k: 4 })
     const compacted = { type: "compaction", id: "k" }
     const carried = (...blocks: ReadonlyArray<object>) =>
-      Anthropic.betaOf({
-        ...own,
-        model: "claude-opus-5-5",
-        contents: [
-          model(
-            ...blocks.map((block) => ({
-              text: "",
-              thoughtSignature: signatureOf("anthropic", block, "claude-opus-5-5")
-            }))
-          )
-        ]
-      })
+      Anthropic.betaOf(
+        Anthropic.countBody(
+          {
+            ...own,
+            model: "claude-opus-5-5",
+            contents: [
+              model(
+                ...blocks.map((block) => ({
+                  text: "",
+                  thoughtSignature: signatureOf("anthropic", block, "claude-opus-5-5")
+                })),
+                text("a")
+              )
+            ]
+          },
+          names
+        )
+      )
     const [compact, binding] = ["compact-2026-01-12", "thinking-binding-controls-2026-08-01"]
     assert.deepStrictEqual(
       [carried(), carried(thinking), carried(compacted), carried(thinking, compacted)],

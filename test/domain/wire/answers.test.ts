@@ -7,7 +7,8 @@ import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
-import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Reader.ts"
+import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Answer.ts"
+import { RelayedBody } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { type SseEvent, SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -96,7 +97,7 @@ const readBy = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
 
 /** What the gateway reads and what the client gets. */
 const relayed = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const passed = events.map((event) => stream.push(event)).join("")
   return { read: stream.read(), client: passed + stream.finish("as sent") }
 }
@@ -162,7 +163,7 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
         [read.finishReason, read.usage, read.text, read.thoughts]
       )
       // And it is the same when it is not streamed.
-      const body = wire[dialect].relay.whole(tool).push(codec.json(answer))
+      const body = new RelayedBody(wire[dialect].answers, tool).push(codec.json(answer))
       assert.deepStrictEqual(
         body?.calls.map(({ args, id }) => ({ id, args })),
         seen.calls.map(({ args, id }) => ({ id, args }))

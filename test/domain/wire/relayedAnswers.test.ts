@@ -3,6 +3,7 @@ import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type HiddenExchange, woven } from "../../../src/domain/wire/HiddenExchange.ts"
+import { type AnswerRelay, RelayedBody } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { SseSplitter, sseText } from "../../../src/domain/wire/SseEvents.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 
@@ -14,6 +15,8 @@ const other = (id: string) => called(id, "read_file")
 const said = (text: string): Block => ({ kind: "text", text })
 const thought: Block = { kind: "thought", text: "let me see", signature: signatureOf("s") }
 const isOwn = (block: Block) => block.kind === "call" && block.name === tool
+const resultsOf = (relay: AnswerRelay, ...[calls, recalled]: Parameters<AnswerRelay["results"]>) =>
+  relay.results(calls, recalled).map((message) => JSON.stringify(message))
 const resultOf = (block: Block) => {
   const { id, name } = block.kind === "call" ? block : { id: "", name: "" }
   return { id, name, text: `result of ${id}` }
@@ -66,7 +69,7 @@ const written: Array<string> = []
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
-  const answering = wire[dialect].relay
+  const answering = wire[dialect].answers
   /** What the provider gets back of an answer. Gemini wants no thoughts. */
   const sentBack = (blocks: ReadonlyArray<Block>) =>
     codec.assistant(dialect === "gemini" ? blocks.filter(({ kind }) => kind !== "thought") : blocks)
@@ -81,7 +84,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const rows = answers.map(([name, rounds, note = ""]) => ({ name, rounds, note }))
   it.each(rows)("with $name reaches the client without it, and the provider with it", ({ note, rounds }) => {
     const stream = answering.stream(tool)
-    const whole = answering.whole(tool)
+    const whole = new RelayedBody(answering, tool)
     const isUnanswered = rounds.at(-1)?.every(isOwn) === true
     const ending = isUnanswered ? "stopped" : "as sent"
     let client = ""
@@ -109,7 +112,8 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       assert.deepStrictEqual(plain(read.sent), sentBack(blocks))
       visible.push(...blocks.filter((block) => !isOwn(block)))
       const results = own.map(resultOf)
-      const written = answering.results(
+      const written = resultsOf(
+        answering,
         read.calls,
         results.map(({ text }) => ({ text, media: [] }))
       )
@@ -148,23 +152,23 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const last = rounds.at(-1) ?? []
     const owned = last.filter(isOwn)
     const theirs = last.filter((block) => block.kind === "call" && !isOwn(block))
-    const resultsOf = (blocks: ReadonlyArray<Block>) => codec.results(blocks.map(resultOf))
-    const history = [...codec.assistant(visible), ...resultsOf(theirs), ...codec.user("And then?")].map((one) =>
+    const answersOf = (blocks: ReadonlyArray<Block>) => codec.results(blocks.map(resultOf))
+    const history = [...codec.assistant(visible), ...answersOf(theirs), ...codec.user("And then?")].map((one) =>
       JSON.stringify(one)
     )
     const back = woven(wire[dialect], { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
     assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
       ...expected,
       ...codec.assistant([...last.filter((block) => !isOwn(block)), ...owned]),
-      ...resultsOf([...owned, ...theirs]),
+      ...answersOf([...owned, ...theirs]),
       ...codec.user("And then?")
     ])
   })
 
   it("whose words the client changed comes after the hidden calls alone", () => {
-    const whole = answering.whole(tool)
+    const whole = new RelayedBody(answering, tool)
     const read = whole.push(codec.json({ blocks: [said("I look."), called("r1")], counts: { input: 1, output: 1 } }))
-    const results = answering.results(read?.calls ?? [], [{ text: "seen", media: [] }])
+    const results = resultsOf(answering, read?.calls ?? [], [{ text: "seen", media: [] }])
     const rounds = [{ sent: [...(read?.sent ?? []), ...results], visible: read?.visible ?? [] }]
     const history = [...codec.assistant([said("Other words.")]), ...codec.user("Go on.")].map((one) =>
       JSON.stringify(one)
@@ -202,7 +206,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
 
 /** The data of the events that a client gets of these events of a provider. */
 const passedOn = (dialect: Dialect, events: ReadonlyArray<object>): ReadonlyArray<Json> => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const text = events.map((data) => stream.push({ raw: "", name: "", data: JSON.stringify(data) })).join("")
   return new SseSplitter().push(text + stream.finish("as sent")).map(({ data }) => JSON.parse(data))
 }
@@ -216,7 +220,7 @@ it("a call without an index in the event that ends an answer reaches the client 
 
 /** What a client gets of these answers, of which all but the last call the gateway's tool alone. */
 const continued = (dialect: Dialect, rounds: ReadonlyArray<ReadonlyArray<object>>): ReadonlyArray<Json> => {
-  const stream = wire[dialect].relay.stream(tool)
+  const stream = wire[dialect].answers.stream(tool)
   const texts = rounds.map(
     (events, at) =>
       (at === 0 ? "" : stream.next("")) +
@@ -303,7 +307,7 @@ describe("calls whose server numbers them otherwise", () => {
     const { calls, hasOthers, sent } = ((stream) => {
       for (const data of events) stream.push({ raw: "", name: "", data: JSON.stringify(data) })
       return stream.read()
-    })(wire.chat.relay.stream(tool))
+    })(wire.chat.answers.stream(tool))
     assert.deepStrictEqual(
       [
         calls.map(({ args, id }) => ({ args, id })),
@@ -323,7 +327,7 @@ describe("calls whose server numbers them otherwise", () => {
   })
 
   it("are two where neither has an id or an index", () => {
-    const stream = wire.chat.relay.stream(tool)
+    const stream = wire.chat.answers.stream(tool)
     const calls = {
       tool_calls: ["one", "two"].map((grep) => ({ function: { name: tool, arguments: `{"grep":"${grep}"}` } }))
     }
@@ -357,9 +361,9 @@ describe("reasoning beside a hidden call of Chat Completions", () => {
   })
 
   it("reaches the client where nothing is streamed", () => {
-    const body = wire.chat.relay.whole(tool)
+    const body = new RelayedBody(wire.chat.answers, tool)
     const empty = { role: "assistant", content: "12.", reasoning: "", annotations: [], audio: null }
-    const blank = wire.chat.relay.whole(tool).push(JSON.stringify({ choices: [{ message: empty }] }))
+    const blank = new RelayedBody(wire.chat.answers, tool).push(JSON.stringify({ choices: [{ message: empty }] }))
     assert.deepStrictEqual(blank?.visible, [{ kind: "text", text: "12." }])
     const message = { role: "assistant", content: null, reasoning_content: "I look.", ...call }
     body.push(JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] }))
@@ -404,7 +408,7 @@ describe("an answer of Gemini after a recall", () => {
 })
 
 it("a signature in an empty text goes back to the Gemini API with the call after it", () => {
-  const stream = wire.gemini.relay.stream(tool)
+  const stream = wire.gemini.answers.stream(tool)
   const parts = [
     { text: "hm", thought: true },
     { text: "" },
@@ -426,12 +430,12 @@ it.each([
   ["responses", { type: "function_call_output", call_id: "r1", output: "no such handle" }]
 ] as const)("a recall that failed is told as an error, where %s has a way to", (dialect, result) => {
   const call = { id: "r1", name: tool, args: {}, json: "{}" }
-  const written = wire[dialect].relay.results([call], [{ text: "no such handle", media: [], isError: true }])
+  const written = resultsOf(wire[dialect].answers, [call], [{ text: "no such handle", media: [], isError: true }])
   assert.include(written.join(), JSON.stringify(result))
 })
 
 describe("an answer of Chat Completions", () => {
-  const { relay } = wire.chat
+  const relay = wire.chat.answers
   const call = { id: "r1", type: "function", function: { name: tool, arguments: '{"grep":"x"}' } }
 
   it("that is split over choices has its calls, and goes on as one", () => {
@@ -439,7 +443,7 @@ describe("an answer of Chat Completions", () => {
       { index: 0, message: { role: "assistant", content: "I look." }, finish_reason: "tool_calls" },
       { index: 1, message: { role: "assistant", content: null, tool_calls: [call] }, finish_reason: "tool_calls" }
     ]
-    const whole = relay.whole(tool).push(JSON.stringify({ choices }))
+    const whole = new RelayedBody(relay, tool).push(JSON.stringify({ choices }))
     const stream = relay.stream(tool)
     for (const { message, ...choice } of choices)
       stream.push({ raw: "", name: "", data: JSON.stringify({ choices: [{ ...choice, delta: message }] }) })
@@ -455,7 +459,7 @@ describe("an answer of Chat Completions", () => {
   it("that begins with its thought goes back without it, and the client gets it", () => {
     const content = "<think>hm</think>\n\nI look."
     const body = JSON.stringify({ choices: [{ message: { role: "assistant", content, tool_calls: [call] } }] })
-    const read = relay.whole(tool).push(body)
+    const read = new RelayedBody(relay, tool).push(body)
     assert.deepStrictEqual(plain(read?.sent ?? []), [{ role: "assistant", content: "I look.", tool_calls: [call] }])
     assert.deepStrictEqual(read?.visible, [{ kind: "text", text: content }])
   })

@@ -1,5 +1,6 @@
-import { Deferred, Effect, Exit } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { hash } from "node:crypto"
+import type { ServerResponse } from "node:http"
 import * as zlib from "node:zlib"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -351,6 +352,22 @@ describe("the operator", () => {
     assert.strictEqual(refused.status, 429)
     assert.include(JSON.parse(refused.body).error.message, "1 requests a minute")
     assert.strictEqual((yield* ask("two")).status, 200)
+  })
+
+  it.live("limits what requests that run at the same time may cost together", function* () {
+    const held: Array<ServerResponse> = []
+    const { gateway } = yield* scene(
+      () => ({ write: (response: ServerResponse) => void held.push(response) }),
+      {},
+      { tokens: 100 }
+    )
+    const statuses: Array<number> = []
+    const ask = Effect.map(post(gateway, "chat"), ({ status }) => void statuses.push(status))
+    const asked = yield* Effect.forkChild(Effect.all(Array<typeof ask>(30).fill(ask), { concurrency: "unbounded" }))
+    yield* Effect.repeat(Effect.sleep("1 millis"), { until: () => statuses.length + held.length >= 30 })
+    for (const response of held) response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    yield* Fiber.join(asked)
+    assert.deepStrictEqual(statuses, [...Array<number>(29).fill(429), 200])
   })
 
   it.live("names tenants, whose keys count together", function* () {

@@ -126,5 +126,21 @@ describe("the gateway behind a router", () => {
       const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], text)
       assert.strictEqual(status, expected, text)
     }
+    // Of an answer that the provider does not store, it keeps the container of a run.
+    const [header, tools] = [
+      ["Authorization", "Bearer token"],
+      [{ type: "code_interpreter", container: { type: "auto" } }]
+    ]
+    const unstored = yield* scene({ tokens })
+    for (const [input, expected] of [
+      [[codeRun], 403],
+      [body["input"], 200],
+      [[codeRun], 200],
+      [[{ ...codeRun, container_id: "cntr_other" }], 403],
+      [[{ type: "item_reference", id: "msg_own" }], 403]
+    ] as const) {
+      const text = JSON.stringify({ ...body, store: false, tools, input })
+      assert.strictEqual((yield* raw(`${unstored.url}/gateway/v1/responses`, header, text)).status, expected, text)
+    }
   })
 })

@@ -55,8 +55,8 @@ describe("what a provider's server compacted", () => {
     const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxOutputTokens: 100 }
     const { messages } = requestBody(request, names) as { readonly messages: ReadonlyArray<{ content: unknown }> }
     assert.deepStrictEqual(messages[1]?.content, [block, { type: "text", text: "Done." }])
-    assert.strictEqual(betaOf(request), "compact-2026-01-12")
-    assert.isUndefined(betaOf({ ...request, contents: said([{ text: "Done." }]) }))
+    assert.strictEqual(betaOf(requestBody(request, names)), "compact-2026-01-12")
+    assert.isUndefined(betaOf(requestBody({ ...request, contents: said([{ text: "Done." }]) }, names)))
     // Nothing but the compaction is an answer too.
     const alone = requestBody({ ...request, contents: said(parts.slice(0, 1)) }, names)["messages"]
     assert.deepInclude(alone, { role: "assistant", content: [block] })

@@ -4,7 +4,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as SqlSharedUsage from "../../../src/layers/serve/SqlSharedUsage.ts"
-import { SharedUsage } from "../../../src/services/serve/SharedUsage.ts"
+import { SharedUsage } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, it } from "../../support/vitest.ts"
 
 const away = Effect.fail(

@@ -192,6 +192,11 @@ describe("a request is fitted into the window", () => {
     const sizes = [274, 300, 319]
     expect(found.map(([first]) => first)).toEqual(sizes.map((size) => `true model ${size} 1.000 50000 90`))
     expect(found.map((lines) => lines.length)).toEqual([2, 2, 2])
+    // What the user reads is in tokens of that limit.
+    const told = guarded({ most: 1 })
+    const before = told.guard.requestLimit
+    yield* told.guard.learnTooLong(sized(320), { limit: 300, tokens: 350 })
+    expect([before, told.guard.requestLimit]).toEqual([told.guard.maxRequestTokens, 300])
     const plain = guarded({ most: 1 })
     yield* plain.guard.learnTooLong(sized(320), { limit: 1_001, tokens: 1_100 })
     expect(plain.told).toEqual(["observed 320 as 1002"])

@@ -7,7 +7,6 @@ import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { handleOf, mentions } from "../../../src/domain/content/Handle.ts"
-import { sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
@@ -18,6 +17,7 @@ import * as ModelSummarizer from "../../../src/services/compression/summary/Mode
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
 import { ConversationKey, withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
+import { sharedMessages } from "../../../src/services/effect-ai/PromptNames.ts"
 import {
   layerRecallTool,
   layerRecallToolWith,

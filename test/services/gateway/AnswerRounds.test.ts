@@ -5,7 +5,6 @@ import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { nextStep, type Rounds } from "../../../src/services/gateway/AnswerRounds.ts"
 import type { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import type { SentView } from "../../../src/services/gateway/GatewayPlan.ts"
-import { GatewayStoreError } from "../../../src/services/gateway/GatewayStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const sent = {
@@ -31,42 +30,28 @@ const rounds = (count: number): Rounds => ({
   tokens: 100
 })
 
-const store = new GatewayStoreError({ message: "full", cause: undefined })
-
-/** A step, what the gateway was asked for, and what was reported. */
+/** A step, what the gateway was asked for. */
 const stepped = Effect.fnUntraced(function* (given: {
   readonly answer?: Partial<ReadAnswer>
   readonly rounds?: Rounds
-  readonly fails?: "keep" | "recall" | "remember"
   readonly isShown?: boolean
-  readonly keepsAnswer?: boolean
+  readonly isStored?: boolean
 }) {
   const asked: Array<unknown> = []
   const gateway = {
     showsRecalls: given.isShown === true,
-    keep: (owner: string, kept: ReadAnswer) =>
-      Effect.andThen(
-        Effect.sync(() => asked.push([owner, kept.sent])),
-        given.fails === "keep" ? store : Effect.void
-      ),
-    remember: (_: SentView, exchange: HiddenExchange) =>
-      Effect.andThen(
-        Effect.sync(() => asked.push(exchange)),
-        given.fails === "remember" ? store : Effect.void
-      ),
+    keep: (owner: string, kept: ReadAnswer) => Effect.sync(() => asked.push([owner, kept.sent])),
+    remember: (_: SentView, exchange: HiddenExchange) => Effect.sync(() => asked.push(exchange)),
     recall: (_: SentView, all: ReadonlyArray<unknown>, room: number) =>
       Effect.andThen(
         Effect.sync(() => asked.push({ calls: all.length, room })),
-        given.fails === "recall" ? store : Effect.succeed([{ text: "one" }, { text: "two" }])
+        Effect.succeed([{ text: "one" }, { text: "two" }])
       ),
     following: (_: SentView, since: ReadonlyArray<string>) => since.join(" ")
   } as unknown as Gateway["Service"]
-  let reports = 0
-  const from: SentView = { ...sent, body: { ...sent.body, keepsAnswer: given.keepsAnswer === true } }
-  const step = yield* nextStep(gateway, from, given.rounds ?? rounds(0), { ...answer, ...given.answer }, () =>
-    Effect.sync(() => void (reports += 1))
-  )
-  return { step, asked, reports }
+  const from: SentView = { ...sent, body: { ...sent.body, isStored: given.isStored } }
+  const step = yield* nextStep(gateway, from, given.rounds ?? rounds(0), { ...answer, ...given.answer })
+  return { step, asked }
 })
 
 const grown = (all: ReadonlyArray<string>, before: number) =>
@@ -75,10 +60,6 @@ const end = (ending: string) => ({ _tag: "End", ending })
 const beside = { calls: calls.map(({ json }) => json), results }
 
 describe("after an answer of the provider", () => {
-  const unavailable = [
-    result("r1", "the removed content is temporarily unavailable"),
-    result("r2", "the removed content is temporarily unavailable")
-  ]
   const note = `[recalled h_a ${"x".repeat(80)}…]\n[recalled ]\n`
   const next = (all: ReadonlyArray<string>, more: object = {}) => ({
     _tag: "Ask",
@@ -88,37 +69,21 @@ describe("after an answer of the provider", () => {
     ...more
   })
   it.effect.each<
-    readonly [
-      rule: string,
-      given: Parameters<typeof stepped>[0],
-      step: object,
-      asked: ReadonlyArray<unknown>,
-      reports: number
-    ]
+    readonly [rule: string, given: Parameters<typeof stepped>[0], step: object, asked: ReadonlyArray<unknown>]
   >([
     [
       "without calls the exchange is stored",
       { answer: { calls: [] }, rounds: rounds(2) },
       end("as sent"),
-      [{ rounds: rounds(2).rounds }],
-      0
+      [{ rounds: rounds(2).rounds }]
     ],
     [
       "an answer that the provider stores is kept",
-      { answer: { calls: [] }, keepsAnswer: true },
+      { answer: { calls: [] }, isStored: true },
       end("as sent"),
-      [["me", ["said"]], { rounds: [] }],
-      0
+      [["me", ["said"]], { rounds: [] }]
     ],
-    [
-      "an answer that cannot be kept is reported",
-      { answer: { calls: [] }, keepsAnswer: true, fails: "keep" },
-      end("as sent"),
-      [["me", ["said"]], { rounds: [] }],
-      1
-    ],
-    ["a failing store is reported", { answer: { calls: [] }, fails: "remember" }, end("as sent"), [{ rounds: [] }], 1],
-    ["calls are answered", { rounds: { ...rounds(0), tokens: 100 } }, next(results), [{ calls: 2, room: 300 }], 0],
+    ["calls are answered", { rounds: { ...rounds(0), tokens: 100 } }, next(results), [{ calls: 2, room: 300 }]],
     [
       "calls are shown",
       { isShown: true },
@@ -129,10 +94,8 @@ describe("after an answer of the provider", () => {
           rounds: [{ sent: ["said", ...results], visible: [...answer.visible, { kind: "text", text: note }] }]
         }
       }),
-      [{ calls: 2, room: 300 }],
-      0
+      [{ calls: 2, room: 300 }]
     ],
-    ["a failing recall is told to the model", { fails: "recall" }, next(unavailable), [{ calls: 2, room: 300 }], 1],
     [
       "the client's own calls end it",
       { answer: { hasOthers: true }, rounds: rounds(8) },
@@ -140,12 +103,11 @@ describe("after an answer of the provider", () => {
       [
         { calls: 2, room: 300 },
         { rounds: rounds(8).rounds, beside }
-      ],
-      0
+      ]
     ],
-    ["the eighth round is the last", { rounds: rounds(8) }, end("stopped"), [{ rounds: rounds(8).rounds }], 0]
-  ])("%s", function* ([, given, step, asked, reports]) {
-    assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked, reports })
+    ["the eighth round is the last", { rounds: rounds(8) }, end("stopped"), [{ rounds: rounds(8).rounds }]]
+  ])("%s", function* ([, given, step, asked]) {
+    assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked })
   })
 
   it.effect("seven rounds are followed by another", function* () {

@@ -111,7 +111,7 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
   })
 
   it.effect("has the counts of its messages, which are counted once", Offline.layer, function* () {
-    const counts = new MessageCounts((text) => text)
+    const counts = new MessageCounts()
     const codec = codecs[dialect]
     const call = { kind: "call", id: "c1", name: "read_file", args: { path: "a.ts" } } as const
     const messages = [

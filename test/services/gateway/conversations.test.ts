@@ -161,7 +161,7 @@ const session = Effect.fnUntraced(function* (
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
-    const stream = wire[dialect].relay.stream(tool)
+    const stream = wire[dialect].answers.stream(tool)
     const visible: Array<Block> = []
     let client = ""
     let counts = 0
@@ -176,7 +176,7 @@ const session = Effect.fnUntraced(function* (
         .flatMap((each) => splitter.push(each))) {
         client += stream.push(event)
       }
-      const step = yield* nextStep(gateway, sent, rounds, stream.read(), () => Effect.void)
+      const step = yield* nextStep(gateway, sent, rounds, stream.read())
       compressed.recalls += blocks.filter((block) => block.kind === "call" && block.name === tool).length
       if (step._tag === "End") {
         client += stream.finish(step.ending)

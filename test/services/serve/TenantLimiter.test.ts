@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { TooMany } from "../../../src/services/serve/ServeErrors.ts"
-import { SharedUsage, type UsageOfAll } from "../../../src/services/serve/SharedUsage.ts"
-import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
+import { SharedUsage, type UsageOfAll, TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, it, layer } from "../../support/vitest.ts"
 
 const limits = { turns: 2, streams: 1, requests: 3, tokens: 100 }
@@ -28,6 +27,29 @@ it.effect("turns and streams are counted apart, for each tenant, and given back 
   assert.strictEqual(yield* refused(take("acme", "turns")), full)
   yield* second
 })
+
+it.effect(
+  "what requests may cost is held back until they end, from those alone that begin meanwhile",
+  fresh,
+  function* () {
+    const { reserve, tokens } = yield* TenantLimiter
+    // One request may cost more than is left: nobody knows before.
+    const settled = yield* reserve("acme", 150)
+    const full = "requests that run may use the rest of the limit of 100 tokens a day; let one end first (5)"
+    for (let n = 0; n < 30; n += 1) assert.strictEqual(yield* refused(reserve("acme", 1)), full)
+    yield* Effect.asVoid(reserve("zeta", 1))
+    yield* tokens("acme", 40)
+    yield* settled
+    yield* settled
+    const [one, other] = [yield* reserve("acme", 30), yield* reserve("acme", 30)]
+    assert.strictEqual(yield* refused(reserve("acme", 1)), full)
+    yield* one
+    yield* Effect.asVoid(reserve("acme", 1))
+    yield* other
+    yield* tokens("acme", 60)
+    assert.match(yield* refused(reserve("acme", 1)), /^the limit of 100 tokens a day is reached/)
+  }
+)
 
 it.effect("what has one name counts once, as long as somebody holds it", fresh, function* () {
   const { take } = yield* TenantLimiter

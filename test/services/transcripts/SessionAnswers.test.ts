@@ -357,6 +357,17 @@ describe("several sessions", () => {
     )
   })
 
+  it.effect("are read once for all that ask at the same time", () =>
+    withRecorded([said("a", "tide of a")], ({ file, reads }) =>
+      Effect.gen(function* () {
+        const { search } = yield* makeSessionAnswers(tidesScope)
+        const asked = Array.from({ length: 20 }, () => search("tide", 500, "a"))
+        const found = yield* Effect.all(asked, { concurrency: "unbounded" })
+        assert.deepStrictEqual([new Set(found).size, reads.get(file("a"))], [1, 1])
+      })
+    )
+  )
+
   it.effect("leave memory in the order in which they were read: one that grew was read last", () => {
     const ids = ["a", "b", "c"]
     return withRecorded(

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Result } from "effect"
-import { formatFor, formatProblemText } from "../../../domain/transcripts/FileExtension.ts"
+import { formatFor } from "../../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../../domain/transcripts/Transcript.ts"
 import { locateLogs } from "../../../services/session/SessionFiles.ts"
@@ -90,7 +90,7 @@ export const exportCommand: SlashCommand = {
       return yield* say(session, `Unknown format ${formatName}. Formats: ${FormatName.literals.join(", ")}.`)
     }
     const written = formatFor(file, format)
-    if (Result.isFailure(written)) return yield* say(session, `Not saved: ${formatProblemText(written.failure)}.`)
+    if (Result.isFailure(written)) return yield* say(session, `Not saved: ${written.failure}.`)
     yield* written.success === "markdown" ? saveMarkdown(session, file) : saveTranscript(session, file, written.success)
   })
 }

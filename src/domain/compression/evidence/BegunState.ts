@@ -37,7 +37,10 @@ export const beginWith = ({ commands, files, todos }: State, entry: EntryId, sna
       files.files.set(unprotect(path), { state, changes: 0, entry, handle: handleOf(handle), shown: 0 })
     }
   }
-  if (snapshot.recent_actions.some(({ text }) => text.startsWith("- commit "))) files.committed = entry
+  if (snapshot.recent_actions.some(({ text }) => text.startsWith("- commit "))) {
+    commands.commits = [{ hash: "", subject: "", entry }]
+    files.committed = entry
+  }
   const list = snapshot.task_state.flatMap(({ text }) => {
     const [whole, status = "", issue, id] = item.exec(text) ?? []
     if (whole === undefined) return []

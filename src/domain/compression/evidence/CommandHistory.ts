@@ -10,6 +10,8 @@ import {
   type CheckKind,
   checksOf,
   commitsIn,
+  commitsTakenBack,
+  revertedSubject,
   isMilestone,
   programsOf,
   provesSuccess,
@@ -45,6 +47,7 @@ export interface CheckRun extends Pick<CommandRun, "ok" | "entry" | "handle"> {
 
 /** A commit, as git confirmed it. */
 export interface Commit {
+  /** Empty: git did not confirm it (`git commit -q`). */
   readonly hash: string
   readonly subject: string
   readonly entry: EntryId
@@ -70,7 +73,7 @@ export interface OpenFailure {
 export interface CommandHistory {
   readonly commands: Map<string, CommandRun>
   readonly checks: Map<CheckKind, CheckRun>
-  readonly commits: Array<Commit>
+  commits: ReadonlyArray<Commit>
   /** Failures that nothing has ended yet, by subject: a command, or a tool and its file. */
   readonly failures: Map<string, OpenFailure>
   /** Background commands, by the id under which the agent asks for their output. */
@@ -117,18 +120,37 @@ export const makesCommit = (command: string): boolean => {
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
 
-/** Records a run of a command. Returns whether it made a commit, also one that git did not confirm (`git commit -q`). */
+/** Forgets commits that were taken back, and the commands that made them. */
+const forgetCommits = (history: CommandHistory, gone: ReadonlyArray<Commit>): void => {
+  history.commits = history.commits.filter((commit) => !gone.includes(commit))
+  const left = new Set(history.commits.map(({ entry }) => entry))
+  const made = new Set(gone.map(({ entry }) => entry).filter((entry) => !left.has(entry)))
+  for (const [command, run] of history.commands)
+    if (made.has(run.entry) && makesCommit(command)) history.commands.delete(command)
+}
+
+/** Records the commits of a command. One that reverts another takes its place; git confirms none of a quiet command. */
+const addCommits = (history: CommandHistory, output: string, entry: EntryId): void => {
+  const confirmed = commitsIn(output)
+  for (const { hash, subject } of confirmed.length === 0 ? [{ hash: "", subject: "" }] : confirmed) {
+    const reverted = revertedSubject(subject)
+    forgetCommits(history, history.commits.filter((one) => one.subject === reverted).slice(-1))
+    history.commits = [...history.commits, { hash, subject, entry }]
+  }
+}
+
+/** Records a run of a command. Returns the entry of the last commit that it took back. */
 export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
   action: Command,
   answer: Answer | undefined
-): boolean => {
+): EntryId | undefined => {
   const { command, exit, isExitHidden } = action
   const whole = action.output ?? answerText(answer?.part)
   const output = printedText(whole)
   const ok = succeeded(command, exit, output, isExitHidden)
-  const { background, checks, commands, commits } = history
+  const { background, checks, commands } = history
   commands.delete(command)
   const address = ok === true && isMilestone(command) ? lastAddress.exec(output)?.[1] : undefined
   commands.set(command, { exit, ok, address, entry, handle: answer?.handle })
@@ -136,10 +158,16 @@ export const recordRun = (
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  const isCommit = exit === 0 && makesCommit(command)
-  if (isCommit) {
-    for (const commit of commitsIn(output)) commits.push({ ...commit, entry })
-  }
+  const count =
+    exit === 0
+      ? commitsTakenBack(
+          command,
+          history.commits.map(({ hash }) => hash)
+        )
+      : 0
+  const takenBack = count === 0 ? [] : history.commits.slice(-count)
+  forgetCommits(history, takenBack)
+  if (exit === 0 && ok === true && makesCommit(command)) addCommits(history, output, entry)
   if (ok === false) {
     recordFailure(history, command, {
       entry,
@@ -151,7 +179,7 @@ export const recordRun = (
   forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
-  return isCommit && ok === true
+  return takenBack.at(-1)?.entry
 }
 
 /** Records a command that was not allowed, or cancelled with the calls beside it. What is known of its checks and failures stays. */

@@ -8,14 +8,13 @@ import {
   type Content,
   isCall,
   isErrorResponse,
-  isMedia,
   isResponse,
   isText,
   isThought,
   type Part
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
-import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
+import { attachmentsOf } from "../../content/MediaBlocks.ts"
 import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
@@ -181,7 +180,8 @@ const act = (
       because: reply.because
     })
   else if (action._tag === "Command") {
-    if (recordRun(state.commands, id, action, answer)) state.files.committed = id
+    state.files.takenBack = recordRun(state.commands, id, action, answer)
+    state.files.committed = state.commands.commits.at(-1)?.entry
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
@@ -433,9 +433,7 @@ const gatherSettled = (state: Gathering, entries: ReadonlyArray<Entry>, index: n
 const gatherAttachments = ({ attachments }: Gathering, { content, handles, id }: Entry, at: number): void => {
   const part = content.parts[at]
   if (part === undefined) return
-  for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
-    attachments.push({ entry: id, text: mediaText(media), handle: handles[at] })
-  }
+  for (const text of attachmentsOf(part, content.role)) attachments.push({ entry: id, text, handle: handles[at] })
 }
 
 /** What the gathering of one part needs beside what was gathered. */
@@ -549,6 +547,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   return {
     ...state,
     ...commands,
+    commits: commands.commits.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
     todos: todos.list,

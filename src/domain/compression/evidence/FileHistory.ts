@@ -35,6 +35,8 @@ export interface FileHistory {
   edits: Array<Edit>
   /** The entry of the last commit: what was changed before it is not taken back. */
   committed: EntryId | undefined
+  /** The entry of the last commit that a command took back, of which the new files go with it. */
+  takenBack: EntryId | undefined
 }
 
 /** Returns a history without files. */
@@ -42,7 +44,8 @@ export const noFiles = (cwd: string | undefined): FileHistory => ({
   cwd,
   files: new Map(),
   edits: [],
-  committed: undefined
+  committed: undefined,
+  takenBack: undefined
 })
 
 /** One change of a file, and the text that it wrote. */
@@ -112,21 +115,27 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
 export const liesIn = (path: string, folder: string): boolean =>
   folder === "." ? !/^(?:[/~]|[A-Za-z]:)/.test(path) : relativePath(path, folder) !== path
 
-/** Takes back the changes of a file, or of those in a folder. Git keeps what was committed, and does not know a new file. */
-const restore = (history: FileHistory, place: string): void => {
-  const { committed, edits, files } = history
+/** Whether something happened after an entry. */
+const isAfter = (since: EntryId | undefined, entry: EntryId | undefined): boolean =>
+  entry === undefined || (since !== undefined && sequenceOf(since) > sequenceOf(entry))
+
+/**
+ * Takes back the changes of a file, or of those in a folder: `ofNew` of new files, which git does not know; else of all others. Git keeps
+ * what was committed, but for commits that were taken back with it.
+ */
+const restore = (history: FileHistory, place: string, ofNew: boolean): void => {
+  const { committed, edits, files, takenBack } = history
   const file = files.get(place)
-  const known = file === undefined ? [...files] : [[place, file] as const]
-  const restored = known.filter(
-    ([path, { since, state }]) =>
-      (state === "modified" || state === "deleted") &&
-      (committed === undefined || (since !== undefined && sequenceOf(since) > sequenceOf(committed))) &&
-      (path === place || liesIn(path, place))
-  )
-  for (const [path, file] of restored) {
-    files.set(path, { ...file, state: "read", changes: 0, changed: undefined, since: undefined })
+  for (const [path, one] of file === undefined ? [...files] : [[place, file] as const]) {
+    const { since, state } = one
+    if (!isAfter(since, committed) || !(path === place || liesIn(path, place))) continue
+    const isGone = ofNew || (takenBack !== undefined && !isAfter(since, takenBack))
+    if (state === "created") {
+      if (isGone) files.delete(path)
+    } else if (!ofNew && state !== "read")
+      files.set(path, { ...one, state: "read", changes: 0, changed: undefined, since: undefined })
   }
-  history.edits = edits.filter(({ path }) => files.get(path)?.state !== "read")
+  history.edits = edits.filter(({ path }) => (files.get(path)?.state ?? "read") !== "read")
 }
 
 /** Folders that a build or an installation makes anew: that one was deleted says nothing of it. */
@@ -148,8 +157,8 @@ const keepFolders = ({ files }: FileHistory, path: string): void => {
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   if (done.action._tag === "Restore") {
-    const { path } = done.action
-    restore(history, path === history.cwd ? "." : nameOf(history, path))
+    const { ofNew = false, path } = done.action
+    restore(history, path === history.cwd ? "." : nameOf(history, path), ofNew)
     return
   }
   const path = nameOf(history, done.action.path)

@@ -25,6 +25,10 @@ const fileOf = (attachment: Json): Shown => {
   return [contentsOf(path, cells.length > 0 ? cells.join("\n\n") : textAt(file, "content"))]
 }
 
+/** Named texts of a list. */
+const contentsIn = (one: Json, list: string): Shown =>
+  jsonsAt(one, list).map((each) => contentsOf(textAt(each, "path"), textAt(each, "content")))
+
 const selectedIn = (one: Json, key: string): string | undefined =>
   titled(`The user selected lines in ${textAt(one, key) ?? "a file"}:`, textAt(one, "content"))
 
@@ -40,6 +44,8 @@ const said =
   (key: string) =>
   (one: Json): Shown => [lines(one[key])]
 
+const hook = (one: Json, text: string | undefined): Shown => [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, text)]
+
 /** Events whose hooks add what they print to the conversation. */
 const printingHooks = new Set(["SessionStart", "UserPromptSubmit"])
 
@@ -52,12 +58,10 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
   selected_lines_in_ide: (one) => [selectedIn(one, "filename")],
   selected_lines_in_diff: (one) => [selectedIn(one, "filePath")],
   nested_memory: (one) => [contentsOf(textAt(one, "path"), textAt(jsonAt(one, "content"), "content"))],
-  relevant_memories: (one) =>
-    jsonsAt(one, "memories").map((memory) => contentsOf(textAt(memory, "path"), textAt(memory, "content"))),
-  instructions: (one) => jsonsAt(one, "files").map((file) => contentsOf(textAt(file, "path"), textAt(file, "content"))),
+  relevant_memories: (one) => contentsIn(one, "memories"),
+  instructions: (one) => contentsIn(one, "files"),
   plan_file_reference: (one) => [contentsOf(textAt(one, "planFilePath"), textAt(one, "planContent"))],
-  invoked_skills: (one) =>
-    jsonsAt(one, "skills").map((skill) => contentsOf(textAt(skill, "path"), textAt(skill, "content"))),
+  invoked_skills: (one) => contentsIn(one, "skills"),
   mcp_resource: (one) =>
     jsonsAt(jsonAt(one, "content"), "contents").map((content) =>
       contentsOf(textAt(one, "uri"), textAt(content, "text"))
@@ -71,15 +75,10 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
           .join("\n")
       )
     ),
-  hook_additional_context: (one) => [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, lines(one.content))],
-  hook_success: (one) =>
-    printingHooks.has(textAt(one, "hookEvent") ?? "")
-      ? [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, lines(one.content))]
-      : [],
-  hook_blocking_error: (one) => [
-    titled(`Hook ${textAt(one, "hookName") ?? ""}:`, textAt(jsonAt(one, "blockingError"), "blockingError"))
-  ],
-  hook_stopped_continuation: (one) => [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, textAt(one, "message"))],
+  hook_additional_context: (one) => hook(one, lines(one.content)),
+  hook_success: (one) => (printingHooks.has(textAt(one, "hookEvent") ?? "") ? hook(one, lines(one.content)) : []),
+  hook_blocking_error: (one) => hook(one, textAt(jsonAt(one, "blockingError"), "blockingError")),
+  hook_stopped_continuation: (one) => hook(one, textAt(one, "message")),
   async_hook_response: (one) => {
     const response = jsonAt(one, "response")
     return [

@@ -6,7 +6,6 @@ import { isProblem, type Problem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
-import { type CopiesState, isCopied } from "./Copies.ts"
 import {
   type Line,
   type Moment,
@@ -18,11 +17,17 @@ import {
   answersIn,
   callsIn,
   sameContent,
-  copiesOf
+  copiesOf,
+  callsOf,
+  type LineMessage,
+  wordsIn,
+  writtenBy,
+  messageIn,
+  userMessage,
+  piecesOf
 } from "./Line.ts"
-import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { beforeAll, type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
-import { decodeClaude, ignoredKinds, synthetic } from "./Record.ts"
+import { decodeClaude, ignoredKinds, synthetic, type CopiesState, isCopied } from "./Record.ts"
 import { Tree } from "./Tree.ts"
 
 /**

@@ -16,27 +16,24 @@ import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
-  isRow,
   isSummary,
   layoutWriter,
-  messageOf,
   type NativeCalls,
   nothingInPlace,
+  type RecordIds,
   type Row,
   type SessionLines,
   type NativeCall,
   unheldKind
 } from "../CompactionLayout.ts"
-import { exactLine } from "../ExactLine.ts"
 import { piecesOf } from "../ExactParts.ts"
+import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
-import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
-import { countsOf } from "../RecordUsage.ts"
+import { recordLine, exactLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
-import { clock, Ids, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
-import { nativeMessage } from "./LineMessage.ts"
+import { clock, isoTime } from "../WrittenRecords.ts"
+import { nativeMessage } from "./Line.ts"
 import { synthetic } from "./Record.ts"
 
 /**
@@ -230,116 +227,92 @@ const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
 const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary" }
 
 /** The lines of a transcript while they are written. */
-class TranscriptLines implements SessionLines {
-  readonly lines: Array<string> = []
-  readonly unheld = new Skipped()
-  private readonly uuids: Ids
-  private readonly known = new Map<Row | Cut, string>()
-  private readonly names = new Map<string, string>()
-  private readonly time: ReturnType<typeof clock>
-  private last: string | undefined
+const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds): SessionLines => {
+  const lines: Array<string> = []
+  const unheld = new Skipped()
+  const names = new Map<string, string>()
+  const time = clock(transcript.steps)
+  let last: string | undefined
   /** Whether the last line holds results, so that a reader would join results in the next line to it. */
-  private isResults = false
-  private readonly transcript: Transcript
-  private readonly session: string
+  let isResults = false
 
-  constructor(transcript: Transcript, session: string) {
-    this.transcript = transcript
-    this.session = session
-    this.uuids = new Ids(uuidOf(session))
-    this.time = clock(transcript.steps)
-  }
-
-  /** Keeps the id that a message had, where it is one of Claude Code's. */
-  claim(item: Row | Cut): void {
-    const id = messageOf(item)?.origin?.ids[0]
-    if (isUuid(id) && !(isRow(item) && item.again !== undefined) && this.uuids.claim(id)) this.known.set(item, id)
-  }
-
-  private uuidFor(item: Row | Cut): string {
-    const uuid = this.known.get(item) ?? this.uuids.fresh()
-    this.known.set(item, uuid)
-    return uuid
-  }
-
-  private about(uuid: string, parent: string | undefined, at: number): Json {
+  const about = (uuid: string, parent: string | undefined, at: number): Json => {
     return {
       parentUuid: parent ?? null,
       isSidechain: false,
       userType: "external",
-      cwd: this.transcript.cwd,
-      sessionId: this.session,
+      cwd: transcript.cwd,
+      sessionId: session,
       version,
       uuid,
       timestamp: isoTime(at)
     }
   }
 
-  private push(record: Json, draft: Draft, marks: Marks): void {
+  const push = (record: Json, draft: Draft, marks: Marks): void => {
     const content = { pieces: piecesOf(draft), marks, opens: draft }
-    this.lines.push(exactLine(record, content, (value, line) => nativeMessage(value, line, this.names)))
+    lines.push(exactLine(record, content, (value, line) => nativeMessage(value, line, names)))
   }
 
-  row(item: Row, calls: NativeCalls, index: number): void {
+  const row = (item: Row, calls: NativeCalls, index: number): void => {
     const isAgain = item.again !== undefined
     const draft = isAgain ? writtenAgain(item.draft) : item.draft
-    const model = draft.model ?? this.transcript.model
-    const uuid = this.uuidFor(item)
+    const model = draft.model ?? transcript.model
+    const uuid = ids.of(item)
     const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const blocks = blocksOf(draft, model, call, isAgain ? new Skipped() : this.unheld)
-    for (const block of blocks) if (block.type === "tool_use") this.names.set(String(block.id), String(block.name))
+    const blocks = blocksOf(draft, model, call, isAgain ? new Skipped() : unheld)
+    for (const block of blocks) if (block.type === "tool_use") names.set(String(block.id), String(block.name))
     const results = blocks.some(isAnswer)
-    const again = isAgain ? this.known.get(item.again) : undefined
+    const again = isAgain ? ids.of(item.again) : undefined
     const record = draft.content.role === "model" ? modelRecord(draft, blocks, model, uuid) : userRecord(draft, blocks)
-    this.push({ ...this.about(uuid, this.last, this.time.at(draft, isAgain)), ...record }, draft, {
-      ...(results && this.isResults ? { message: "new" } : {}),
+    push({ ...about(uuid, last, time.at(draft, isAgain)), ...record }, draft, {
+      ...(results && isResults ? { message: "new" } : {}),
       ...(item.inserted ? { inserted: true } : {}),
       ...(again === undefined ? {} : { again })
     })
-    this.isResults = results
-    this.last = uuid
+    isResults = results
+    last = uuid
     const replacements = draft.content.parts.flatMap(({ functionResponse }, part) => {
-      const replacement = this.transcript.shown?.get(functionResponse?.id ?? "")
+      const replacement = transcript.shown?.get(functionResponse?.id ?? "")
       const toolUseId = call(part)?.id
       return replacement === undefined || toolUseId === undefined
         ? []
         : [{ kind: "tool-result", toolUseId, replacement }]
     })
     if (replacements.length > 0 && !isAgain)
-      this.lines.push(recordLine({ type: "content-replacement", sessionId: this.session, replacements }))
+      lines.push(recordLine({ type: "content-replacement", sessionId: session, replacements }))
   }
 
-  cut(item: Cut): void {
-    const boundary = this.uuids.fresh()
-    const logical = this.last === undefined ? {} : { logicalParentUuid: this.last }
-    const at = this.time.at(item.summary)
-    this.lines.push(recordLine({ ...this.about(boundary, undefined, at), ...logical, ...boundaryRecord(item) }))
+  const cut = (item: Cut): void => {
+    const boundary = ids.fresh()
+    const logical = last === undefined ? {} : { logicalParentUuid: last }
+    const at = time.at(item.summary)
+    lines.push(recordLine({ ...about(boundary, undefined, at), ...logical, ...boundaryRecord(item) }))
     const draft = item.summary ?? nothing
-    const uuid = this.uuidFor(item)
-    const blocks = blocksOf(draft, undefined, () => undefined, this.unheld)
-    this.push({ ...this.about(uuid, boundary, at), ...summaryRecord(draft, blocks) }, draft, {})
-    this.last = uuid
+    const uuid = ids.of(item)
+    const blocks = blocksOf(draft, undefined, () => undefined, unheld)
+    push({ ...about(uuid, boundary, at), ...summaryRecord(draft, blocks) }, draft, {})
+    last = uuid
   }
 
   /** Writes results for calls that got none: Claude Code drops a message whose call has no result. */
-  answer(places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls): void {
+  const answer = (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls): void => {
     const content = places.flatMap((place) => {
       const call = calls.get(placeKey(place))
       return call === undefined ? [] : [resultOf(missingResponse(call), call)]
     })
-    const uuid = this.uuids.fresh()
-    const at = this.time.at(rows[places[0]?.item ?? 0]?.draft, true)
-    const record = { ...this.about(uuid, this.last, at), type: "user", message: { role: "user", content } }
-    this.lines.push(recordLine(record, {}, { owed: true }))
-    this.last = uuid
+    const uuid = ids.fresh()
+    const at = time.at(rows[places[0]?.item ?? 0]?.draft, true)
+    const record = { ...about(uuid, last, at), type: "user", message: { role: "user", content } }
+    lines.push(recordLine(record, {}, { owed: true }))
+    last = uuid
   }
+
+  return { lines, unheld, row, cut, answer }
 }
 
 /**
  * Writes a Claude Code transcript. Claude Code sees only the messages after the last compact boundary: the summary, the
  * other inserted messages, and the kept ones, which are written again. A reader returns each message once.
  */
-export const writeClaude: Writer = layoutWriter(
-  { holds: isSummary, keepsById: false, isFit },
-  (transcript, session) => new TranscriptLines(transcript, session)
-)
+export const writeClaude: Writer = layoutWriter({ holds: isSummary, keepsById: false, isFit }, transcriptLines)

@@ -1,8 +1,7 @@
 import type { Locate } from "../ExactParts.ts"
 import { isProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
-import { type Line, type Moment, byTime, isBefore } from "./Line.ts"
-import { type Block, wordsIn, readContent } from "./LineMessage.ts"
+import { type Line, type Moment, byTime, isBefore, type Block, wordsIn, readContent } from "./Line.ts"
 import type { ClaudeRecord } from "./Record.ts"
 
 /** The queue of messages that the user typed while the agent worked. */

@@ -1,8 +1,7 @@
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
-import { kindAt, textAt, timeAt } from "../JsonRecord.ts"
-import { withCost } from "../RecordUsage.ts"
+import { kindAt, kindsIn, textAt, timeAt, withCost } from "../JsonRecord.ts"
 import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
 
@@ -15,43 +14,33 @@ import { shownAttachments } from "./Attachments.ts"
 export const synthetic = "<synthetic>"
 
 /** Records that this program knows and does not read. */
-export const ignoredKinds: ReadonlySet<string> = new Set(
-  `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
-  file-history-delta file-history-snapshot frame-link marble-origami-commit marble-origami-reset marble-origami-snapshot mode permission-mode
-  pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
-  data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
-  hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
-  progress queue-operation saved_hook_context speculation-accept summary tag task-summary teleported-from worktree-state
-  system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
-  system: file_attachments_missing system: informational system: local_command system: memory_saved system: microcompact_boundary system: model_consent_fallback
-  system: model_fallback system: model_refusal_fallback system: model_refusal_no_fallback system: permission_retry system: rewind_stand_in
-  system: command_input system: file_snapshot system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
-  attachment: agent_listing_delta attachment: agent_mention attachment: already_read_file attachment: async_hook_response
-  attachment: at_mention_reference attachment: coordinator_context attachment: deferred_tools_record attachment: dir_sync_notice
-  attachment: inlined_image_paths attachment: peer_mention attachment: prompt_as_file attachment: skill_mention
-  attachment: thread_state attachment: unknown_command_fallback attachment: withheld_memory attachment: workflow_keyword_request
-  attachment: auto_mode attachment: auto_mode_exit attachment: budget_usd attachment: command_permissions
-  attachment: compact_file_reference attachment: compaction_reminder attachment: context_efficiency attachment: date_change
-  attachment: deferred_tools_delta attachment: dynamic_skill attachment: edited_image_file attachment: hook_cancelled
-  attachment: hook_error_during_execution attachment: hook_non_blocking_error attachment: hook_permission_decision
-  attachment: hook_success attachment: hook_system_message attachment: max_turns_reached attachment: mcp_instructions_delta
-  attachment: opened_file_in_ide attachment: output_style attachment: output_token_usage attachment: pdf_reference
-  attachment: plan_mode attachment: plan_mode_exit attachment: plan_mode_reentry attachment: prompt_snapshot
-  attachment: read_truncation_notice attachment: skill_listing attachment: structured_output attachment: task_reminder
-  attachment: task_status attachment: team_context attachment: todo_reminder attachment: token_usage attachment: ultrathink_effort
-  attachment: advisor_stripped attachment: async_hook_response_batch attachment: batching_reminder attachment: batching_reminder_sent
-  attachment: model attachment: environment attachment: date attachment: session_context attachment: remote_session_change
-  attachment: credential_org attachment: elapsed_time_reminder attachment: goal_status attachment: hook_deferred_tool
-  attachment: message_pdf_reads attachment: output_limit_note attachment: progress_reminder_sent attachment: project_doc_reads
-  attachment: projects_thread_ask attachment: prompt_render_point attachment: secondary_reminder attachment: secondary_reminder_sent
-  attachment: session_cron_carry attachment: silent_turn_reminder attachment: teammate_shutdown_batch attachment: thinking_drop
-  attachment: thinking_stripped attachment: tool_host_result_lines attachment: tool_offer_record attachment: tool_results_cut
-  attachment: total_tokens_reminder attachment: ultra_effort_enter attachment: ultra_effort_exit attachment: verify_plan_reminder
-  attachment: whole_texts_withdrawn`
-    .replace(/: /g, ":")
-    .split(/\s+/)
-    .map((kind) => kind.replace(":", ": "))
-)
+export const ignoredKinds = kindsIn({
+  "": `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
+    file-history-delta file-history-snapshot frame-link marble-origami-commit marble-origami-reset marble-origami-snapshot mode
+    permission-mode pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger
+    artifact-comment-monitor continued-in data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model
+    fork-context-ref history-suppression host-row hybrid-organization isolation-latch memory-mode observer-ref relocated
+    repl-mode resume-head-vouch session-owner tools-used progress queue-operation saved_hook_context speculation-accept summary
+    tag task-summary teleported-from worktree-state`,
+  "system: ": `agents_killed api_error api_metrics away_summary bridge_status compact_boundary file_attachments_missing informational
+    local_command memory_saved microcompact_boundary model_consent_fallback model_fallback model_refusal_fallback
+    model_refusal_no_fallback permission_retry rewind_stand_in command_input file_snapshot scheduled_task_fire snapshot_baseline
+    stop_hook_summary thinking turn_duration`,
+  "attachment: ": `agent_listing_delta agent_mention already_read_file async_hook_response at_mention_reference coordinator_context
+    deferred_tools_record dir_sync_notice inlined_image_paths peer_mention prompt_as_file skill_mention thread_state
+    unknown_command_fallback withheld_memory workflow_keyword_request auto_mode auto_mode_exit budget_usd command_permissions
+    compact_file_reference compaction_reminder context_efficiency date_change deferred_tools_delta dynamic_skill
+    edited_image_file hook_cancelled hook_error_during_execution hook_non_blocking_error hook_permission_decision hook_success
+    hook_system_message max_turns_reached mcp_instructions_delta opened_file_in_ide output_style output_token_usage
+    pdf_reference plan_mode plan_mode_exit plan_mode_reentry prompt_snapshot read_truncation_notice skill_listing
+    structured_output task_reminder task_status team_context todo_reminder token_usage ultrathink_effort advisor_stripped
+    async_hook_response_batch batching_reminder batching_reminder_sent model environment date session_context
+    remote_session_change credential_org elapsed_time_reminder goal_status hook_deferred_tool message_pdf_reads
+    output_limit_note progress_reminder_sent project_doc_reads projects_thread_ask prompt_render_point secondary_reminder
+    secondary_reminder_sent session_cron_carry silent_turn_reminder teammate_shutdown_batch thinking_drop thinking_stripped
+    tool_host_result_lines tool_offer_record tool_results_cut total_tokens_reminder ultra_effort_enter ultra_effort_exit
+    verify_plan_reminder whole_texts_withdrawn`
+})
 
 /** Returns the name of a record's kind. */
 const kindName = (record: Json): string => {
@@ -229,3 +218,18 @@ export const decodeClaude = (record: Json) => {
 
 /** A record of Claude Code. */
 export type ClaudeRecord = ReturnType<typeof decodeClaude>
+
+/** What is known of a file so far. It is plain data, so that a scan can continue when the file has grown. */
+export interface CopiesState {
+  /** When a file began whose first record queues a prompt. */
+  began?: string
+}
+
+/**
+ * Reads the next record, and tells whether it is a copy. `/branch` names the origin of each; `--fork-session` does not, and repeats them
+ * after the prompt of the fork, which is later (Claude Code 2.1).
+ */
+export const isCopied = (state: CopiesState, { _tag, at, isForked }: ClaudeRecord): boolean => {
+  if (at !== undefined) state.began ??= _tag === "Queued" ? String(at) : ""
+  return isForked || (at !== undefined && at < Number(state.began))
+}

@@ -16,14 +16,20 @@ import {
 } from "../ExactParts.ts"
 import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
-import { marksOf } from "../RecordLine.ts"
-import { type Marks, readMarks } from "../RecordMarks.ts"
+import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
-import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
 import { type CopiesState, endsCopies } from "./Copies.ts"
-import { continuesMessage, type ItemMessage, messageOf } from "./ItemMessage.ts"
-import { readItem } from "./Items.ts"
+import {
+  carriedMessage,
+  carrier,
+  continuesMessage,
+  type ItemMessage,
+  messageOf,
+  readExact,
+  withMarks,
+  readItem
+} from "./Items.ts"
 import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */
@@ -135,11 +141,11 @@ class Rollout {
     text: string,
     line: number
   ): Problem | undefined {
-    const exact = readExact(record, text)
+    const exact = readExact(record)
     if (isProblem(exact)) return exact
-    const carried = exact !== undefined && item.type === carrier
-    const found = carried
-      ? carriedBy(item)
+    const isCarried = exact !== undefined && item.type === carrier
+    const found = isCarried
+      ? carriedMessage(item, record)
       : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
     if (found === undefined) return undefined
     if (isProblem(found)) return problemUnder(root.join("."), found)
@@ -283,7 +289,7 @@ class Rollout {
     return this.join(undefined, messageOf("user", [piece], "summary"), {}, line, timeAt(record), undefined)
   }
 
-  /** Returns the items that replace all earlier messages, with their marks and exact parts, and the place of an encrypted summary. */
+  /** Returns the messages of the items that replace all earlier ones, and the place of an encrypted summary. */
   private history(
     items: ReadonlyArray<unknown>,
     payload: Json,
@@ -291,48 +297,35 @@ class Rollout {
     text: string,
     line: number
   ): { readonly turns: ReadonlyArray<Turn>; readonly encryptedAt: number | undefined } | Problem {
-    const exact = readExact(record, text)
-    if (isProblem(exact)) return exact
-    const layout = readLayout(record, exact ?? [])
-    if (isProblem(layout)) return layout
     const at = under(locate(record, text), "payload", "replacement_history")
     const summary = textAt(payload, "message")
     const turns: Array<Turn> = []
     let encryptedAt: number | undefined
-    const add = (
-      found: ItemMessage,
-      id: string | undefined,
-      { exact: own, marks }: Pick<PlacedItem, "exact" | "marks">
-    ) => {
-      const whole = withMarks(found, marks, own)
-      // The environment stays where it is: a compaction does not insert it again.
-      if (whole.author === "environment") return
+    const add = (found: ItemMessage, id: string | undefined): void => {
       const open = turns.at(-1)
-      const joined = this.join(open, whole, marks, line, timeAt(record), id)
+      const joined = this.join(open, found, {}, line, timeAt(record), id)
       if (joined !== open) turns.push(joined)
     }
-    let next = 0
-    const carried = (before: number) => {
-      for (let one = layout[next]; one?.missing === true && one.item === before; one = layout[next]) {
-        add(messageOf(one.role, []), undefined, one)
-        next += 1
-      }
-    }
     for (const [index, item] of items.entries()) {
-      carried(index)
       const name = `payload.replacement_history[${index}]`
       if (!isJson(item)) return recordProblem(name, "expected a response item")
       if (isEncryptedSummary(item)) encryptedAt = turns.length
-      const place = `${line}_${index}`
-      const found = readItem(item, under(at, index), this.skipped, { place, summary })
+      const found = readItem(item, under(at, index), this.skipped, { place: `${line}_${index}`, summary })
       if (isProblem(found)) return problemUnder(name, found)
-      const own = layout[next]?.item === index ? layout[next] : undefined
-      if (own !== undefined) next += 1
-      if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })
-      if (found?.result !== undefined) add(found.result, undefined, { exact: undefined, marks: {} })
+      if (found !== undefined) add(found, textAt(item, "id"))
+      if (found?.result !== undefined) add(found.result, undefined)
     }
-    carried(items.length)
-    return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
+    // Those of a session of ours of which Codex's own items would lose something.
+    const { messages } = marksOf(record)
+    if (!Array.isArray(messages))
+      return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
+    const carried: Array<Turn> = []
+    for (const [index, message] of messages.entries()) {
+      const found = carriedMessage(message)
+      if (isProblem(found)) return problemUnder(`palimpsest.messages[${index}]`, found)
+      carried.push(this.join(undefined, found, {}, line, timeAt(record), undefined))
+    }
+    return { turns: carried, encryptedAt: undefined }
   }
 
   *transcript(): SlicedWork<Transcript> {

@@ -1,6 +1,6 @@
 import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { natural, kindAt, kindsIn, textAt, timeAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 
 /**
@@ -9,36 +9,27 @@ import { broken } from "../Problem.ts"
  */
 
 /** Records that this program knows and does not read. */
-export const ignoredKinds: ReadonlySet<string> = new Set(
-  `turn_context session_meta world_state inter_agent_communication_metadata dynamic_tools_updated realtime_item
-  response_item:reasoning_without_text response_item:compaction response_item:compaction_summary response_item:context_compaction
-  response_item:compaction_trigger response_item:additional_tools response_item:ghost_snapshot response_item:other
-  event_msg:agent_message event_msg:agent_message_content_delta event_msg:agent_reasoning event_msg:agent_reasoning_raw_content
-  event_msg:agent_reasoning_section_break event_msg:apply_patch_approval_request event_msg:background_event
-  event_msg:collab_agent_interaction_begin event_msg:collab_agent_interaction_end event_msg:collab_agent_spawn_begin
-  event_msg:collab_agent_spawn_end event_msg:collab_close_begin event_msg:collab_close_end event_msg:collab_resume_begin
-  event_msg:collab_resume_end event_msg:collab_waiting_begin event_msg:collab_waiting_end event_msg:context_compacted
-  event_msg:deprecation_notice event_msg:dynamic_tool_call_request event_msg:dynamic_tool_call_response
-  event_msg:elicitation_request event_msg:entered_review_mode event_msg:error event_msg:exec_approval_request
-  event_msg:exec_command_begin event_msg:exec_command_end event_msg:exec_command_output_delta event_msg:exited_review_mode
-  event_msg:guardian_assessment event_msg:hook_completed event_msg:hook_started event_msg:image_generation_begin
-  event_msg:image_generation_end event_msg:item_completed event_msg:item_started event_msg:mcp_startup_complete
-  event_msg:mcp_startup_update event_msg:mcp_tool_call_begin event_msg:mcp_tool_call_end event_msg:model_reroute
-  event_msg:patch_apply_begin event_msg:patch_apply_end event_msg:patch_apply_updated event_msg:plan_delta event_msg:plan_update
-  event_msg:raw_response_item event_msg:request_permissions event_msg:request_user_input event_msg:session_configured
-  event_msg:shutdown_complete event_msg:stream_error event_msg:sub_agent_activity event_msg:task_complete event_msg:task_started
-  event_msg:terminal_interaction event_msg:thread_goal_updated event_msg:thread_name_updated event_msg:thread_settings_applied
-  event_msg:token_count event_msg:turn_aborted event_msg:turn_complete event_msg:turn_diff event_msg:turn_started
-  event_msg:undo_completed event_msg:undo_started event_msg:user_message event_msg:view_image_tool_call event_msg:warning
-  event_msg:web_search_begin event_msg:web_search_end event_msg:auth_recovery_completed event_msg:auth_recovery_started
-  event_msg:elicitation_abandoned event_msg:environment_connected event_msg:environment_disconnected event_msg:model_verification
-  event_msg:raw_response_completed event_msg:realtime_conversation_closed event_msg:realtime_conversation_list_voices_response
-  event_msg:realtime_conversation_realtime event_msg:realtime_conversation_sdp event_msg:realtime_conversation_started
-  event_msg:reasoning_content_delta event_msg:reasoning_raw_content_delta event_msg:thread_queue_changed
-  event_msg:turn_moderation_metadata response_item:configuration_update`
-    .split(/\s+/)
-    .map((kind) => kind.replace(":", ": ").replaceAll("_without_text", " without text"))
-)
+export const ignoredKinds = kindsIn({
+  "": `turn_context session_meta world_state inter_agent_communication_metadata dynamic_tools_updated realtime_item`,
+  "response_item: ": `reasoning-without-text compaction compaction_summary context_compaction compaction_trigger additional_tools ghost_snapshot
+    other configuration_update`,
+  "event_msg: ": `agent_message agent_message_content_delta agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break
+    apply_patch_approval_request background_event collab_agent_interaction_begin collab_agent_interaction_end
+    collab_agent_spawn_begin collab_agent_spawn_end collab_close_begin collab_close_end collab_resume_begin collab_resume_end
+    collab_waiting_begin collab_waiting_end context_compacted deprecation_notice dynamic_tool_call_request
+    dynamic_tool_call_response elicitation_request entered_review_mode error exec_approval_request exec_command_begin
+    exec_command_end exec_command_output_delta exited_review_mode guardian_assessment hook_completed hook_started
+    image_generation_begin image_generation_end item_completed item_started mcp_startup_complete mcp_startup_update
+    mcp_tool_call_begin mcp_tool_call_end model_reroute patch_apply_begin patch_apply_end patch_apply_updated plan_delta
+    plan_update raw_response_item request_permissions request_user_input session_configured shutdown_complete stream_error
+    sub_agent_activity task_complete task_started terminal_interaction thread_goal_updated thread_name_updated
+    thread_settings_applied token_count turn_aborted turn_complete turn_diff turn_started undo_completed undo_started
+    user_message view_image_tool_call warning web_search_begin web_search_end auth_recovery_completed auth_recovery_started
+    elicitation_abandoned environment_connected environment_disconnected model_verification raw_response_completed
+    realtime_conversation_closed realtime_conversation_list_voices_response realtime_conversation_realtime
+    realtime_conversation_sdp realtime_conversation_started reasoning_content_delta reasoning_raw_content_delta
+    thread_queue_changed turn_moderation_metadata`
+})
 
 const other = (kind: string) => ({ _tag: "Other", kind }) as const
 

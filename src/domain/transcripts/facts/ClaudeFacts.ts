@@ -1,7 +1,6 @@
 import type { Json } from "../../text/JsonObject.ts"
-import { isCopied } from "../claude/Copies.ts"
 import { takeFrom } from "../claude/Queue.ts"
-import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
+import { type ClaudeRecord, decodeClaude, isCopied } from "../claude/Record.ts"
 import { passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"

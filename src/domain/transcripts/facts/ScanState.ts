@@ -3,10 +3,9 @@ import { blockMedia } from "../../content/MediaBlocks.ts"
 import { titleOf } from "../../session/SessionHead.ts"
 import { isJson } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import { textAt } from "../JsonRecord.ts"
 import { isBareCommand, snapshotTitle, typedTitle } from "../PromptTitle.ts"
-import { isClosed, markedAuthor, type Marks } from "../RecordMarks.ts"
+import { isClosed, markedAuthor, type Marks, splitAuthorNote } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
 /** What lists and accounts need of a session, gathered record by record. */

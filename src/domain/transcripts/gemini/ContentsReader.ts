@@ -6,13 +6,13 @@ import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { namedContent } from "../../wire/gemini/Messages.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import { isCanonical, lineNumbers, type Piece, sourcesOf, wirePiece } from "../ExactParts.ts"
 import { textAt } from "../JsonRecord.ts"
 import { type Problem, recordProblem } from "../Problem.ts"
+import { splitAuthorNote } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Step, Transcript } from "../Transcript.ts"
-import { isEnvironment, snapshotLook, isSummary } from "./GeminiContext.ts"
+import { isEnvironment, snapshotLook, isSummary } from "./GeminiMessage.ts"
 
 /** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 

@@ -8,17 +8,14 @@ import {
   type Part
 } from "../../content/Content.ts"
 import { type Author, type Draft, placeKey } from "../../conversation/Conversation.ts"
-import { missingResponse } from "../../conversation/Projection.ts"
+import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import type { Json } from "../../text/JsonObject.ts"
-import { spelledSurrogate } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { withAuthorNote } from "../AuthorNote.ts"
 import { owedCalls } from "../CompactionLayout.ts"
 import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
 import { isProblem } from "../Problem.ts"
-import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
+import { recordLine, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, visibleAtEnd, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
@@ -155,25 +152,6 @@ const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
     : [{ text: `${geminiEnvironments[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
 }
 
-/** Whether a text equals the JSON that we would write, apart from spaces between values. */
-const isSpaced = (text: string, json: string): boolean => {
-  let at = 0
-  let quoted = false
-  for (let i = 0; i < text.length; i += 1) {
-    const char = text[i]
-    if (!quoted && (char === " " || char === "\n" || char === "\r" || char === "\t")) continue
-    if (char !== json[at]) return false
-    at += 1
-    if (char === '"') quoted = !quoted
-    else if (char === "\\") {
-      i += 1
-      if (text[i] !== json[at]) return false
-      at += 1
-    }
-  }
-  return at === json.length
-}
-
 class Writing {
   readonly unheld = new Skipped()
   private readonly ids = new Ids((n) => `m${n + 1}`)
@@ -263,20 +241,20 @@ class Writing {
   private user(draft: Draft, from: number, stays: boolean): string {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
-    const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
+    const note = foreignNote(draft)
+    const native = isEnvironment
+      ? asContext(pieces)
+      : [...(note === undefined ? [] : [{ text: note }]), ...partsOf(pieces)]
     const record = { id: this.idFor(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
     const messages = stays ? [] : [expected("user", draft.author, pieces)]
-    const base: Marks = stays ? { again: record.id } : {}
-    const author: Marks = { ...base, author: draft.author ?? null }
-    const exact = { parts: pieces }
-    const made = this.made(messages, [
-      { record, exact: {}, marks: base },
-      { record, exact: {}, marks: author },
-      { record, exact, marks: base },
-      { record, exact, marks: author }
+    const marks: Marks = stays ? { again: record.id } : {}
+    const authored: Marks = { ...marks, author: draft.author ?? null }
+    this.count(draft, leftOut(native, draft.author))
+    return this.made(messages, [
+      { record, exact: {}, marks },
+      { record, exact: {}, marks: authored },
+      { record, exact: { parts: pieces }, marks: authored }
     ])
-    this.count(draft, pieces, leftOut(native, draft.author), made.exact)
-    return made.line
   }
 
   private gemini(
@@ -325,22 +303,21 @@ class Writing {
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
-    const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
-    const made = this.made(messages, [
-      ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
-      { record: whole, exact: {}, marks },
-      ...lists.slice(1).map((exact) => ({ record: own, exact, marks })),
-      ...lists.map((exact) => ({ record: own, exact: { parts: pieces, ...exact }, marks }))
-    ])
-    this.count(draft, [...pieces, ...answered], parts.length === 0 ? "empty message" : undefined, made.exact)
+    this.count(draft, parts.length === 0 ? "empty message" : undefined)
     if (next !== undefined && count === next.content.parts.length) this.counted.add(next)
     if (draft.usage?.cacheWrite !== undefined && draft.usage.cacheWrite > 0)
       this.unheld.add("tokens written to a cache")
-    return made.line
+    return this.made(messages, [
+      ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
+      { record: whole, exact: {}, marks },
+      { record: own, exact: { answers: answered }, marks },
+      { record: own, exact: { parts: pieces }, marks },
+      { record: own, exact: { parts: pieces, answers: answered }, marks }
+    ])
   }
 
   /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
-  private made(messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>) {
+  private made(messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>): string {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
@@ -352,21 +329,15 @@ class Writing {
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
       if ((isOpen || !areSame(this.flow.drafts(message), messages)) && index < attempts.length - 1) continue
       this.flow.take(message)
-      return { line, exact: Object.keys(exact).length > 0 }
+      break
     }
-    return { line, exact: true }
+    return line
   }
 
-  /** Counts, once per message, the content that Gemini CLI will not see. */
-  private count(draft: Draft, pieces: ReadonlyArray<Piece>, unseen: string | undefined, exact: boolean): void {
-    if (this.counted.has(draft)) return
+  /** Counts, once, a message that Gemini CLI will not see. */
+  private count(draft: Draft, unseen: string | undefined): void {
+    if (!this.counted.has(draft) && unseen !== undefined) this.unheld.add(unseen)
     this.counted.add(draft)
-    if (unseen !== undefined) this.unheld.add(unseen)
-    if (Object.keys(draft.content).length > 2) this.unheld.add("key beside role and parts")
-    for (const { part, source } of pieces) {
-      if (spelledSurrogate.test(JSON.stringify(part))) this.unheld.add("text that is not Unicode")
-      else if (exact && source !== undefined && !isSpaced(source, JSON.stringify(part))) this.unheld.add("exact JSON")
-    }
   }
 }
 

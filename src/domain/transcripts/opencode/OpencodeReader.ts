@@ -7,15 +7,7 @@ import { type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { clearedResult, type LineReader, recordReader, type Transcript } from "../Transcript.ts"
-import {
-  decodeOpencode,
-  decodeOpencodeMessage,
-  decodeOpencodeSession,
-  decodePart,
-  ignoredKinds,
-  type OpencodePart,
-  type OpencodeRecord
-} from "./Record.ts"
+import { decodeOpencode, decodePart, ignoredKinds, type OpencodePart, type OpencodeRecord } from "./Record.ts"
 
 /** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
 
@@ -161,24 +153,7 @@ class Conversation {
 const order = ({ record: left }: Message, { record: right }: Message): number =>
   (left.at ?? 0) - (right.at ?? 0) || (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
 
-function* conversationOf(
-  session: Session | undefined,
-  messages: ReadonlyArray<Message>,
-  skipped: Skipped
-): SlicedWork<Transcript | Problem> {
-  const conversation = new Conversation(skipped)
-  let isReverted = false
-  for (const message of messages) {
-    isReverted ||= message.record.id === session?.revertedFrom
-    if (isReverted) skipped.add("reverted message")
-    else conversation.add(message)
-    yield
-  }
-  return conversation.end(session)
-}
-
-/** Reads the rows of a session. A row of another table is skipped. */
-export const opencodeReader = (): LineReader => {
+const readerOf = (inOrder: (messages: Array<Message>) => ReadonlyArray<Message>): LineReader => {
   const skipped = new Skipped(ignoredKinds)
   const messages = new Map<string, Message>()
   const parts: Array<Extract<OpencodeRecord, { readonly _tag: "Part" }>> = []
@@ -210,20 +185,31 @@ export const opencodeReader = (): LineReader => {
       if (owner === undefined) skipped.add("part without a message")
       else owner.parts.push(data)
     }
-    return yield* conversationOf(session, [...messages.values()].sort(order), skipped)
+    const conversation = new Conversation(skipped)
+    let isReverted = false
+    for (const message of inOrder([...messages.values()])) {
+      isReverted ||= message.record.id === session?.revertedFrom
+      if (isReverted) skipped.add("reverted message")
+      else conversation.add(message)
+      yield
+    }
+    return conversation.end(session)
   })
 }
+
+/** Reads the rows of a session. A row of another table is skipped. */
+export const opencodeReader = (): LineReader => readerOf((messages) => messages.sort(order))
 
 /** Reads the document that `opencode export` writes; `value` is the parsed text. */
 export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | Problem> {
   if (!isJson(value) || !isJson(value.info) || !Array.isArray(value.messages)) {
     return recordProblem("", 'expected a session of opencode: an object with "info" and "messages"')
   }
-  const messages: Array<Message> = []
+  const reader = readerOf((messages) => messages)
+  reader.line({ info: value.info }, "", 0)
   for (const [index, element] of value.messages.entries()) {
-    const record = decodeOpencodeMessage(isJson(element) ? element : {})
-    if (record._tag === "Broken") return problemUnder(`messages[${index}]`, record.problem)
-    messages.push({ record, number: index + 1, parts: [...record.parts] })
+    const problem = reader.line({ info: {}, parts: [], ...(isJson(element) ? element : {}) }, "", index + 1)
+    if (problem !== undefined) return problemUnder(`messages[${index}]`, { ...problem, line: 0 })
   }
-  return yield* conversationOf(decodeOpencodeSession(value.info), messages, new Skipped(ignoredKinds))
+  return yield* reader.end()
 }

@@ -14,7 +14,7 @@ import { isJson, type Json } from "../../text/JsonObject.ts"
 import { type NativeCalls, nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
 import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
-import { type Transcript, visibleAtEnd, type Writer } from "../Transcript.ts"
+import { visibleAtEnd, type Writer } from "../Transcript.ts"
 import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
 
 /**
@@ -79,118 +79,95 @@ const idsOf = (session: string, started: number) => {
   }
 }
 
-/** The messages that are written of the visible ones. */
-class Messages {
-  readonly written: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
-  readonly unheld = new Skipped()
-  title = ""
-  private lastQuestion: string | undefined
-  private readonly transcript: Transcript
-  private readonly sessionID: string
-  private readonly calls: NativeCalls
-  private readonly results: ReadonlyMap<string, Part>
-  private readonly idOf: ReturnType<typeof idsOf>
+/** Writes one document, a line. */
+export const writeOpencode: Writer = function* (transcript) {
+  const sessionID = transcript.session ?? "ses_palimpsest"
+  const drafts = visibleAtEnd(transcript.steps)
+  const contents = drafts.map(({ content }) => content)
+  const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(sessionID))
+  const results = resultsOf(contents, calls)
+  const time = clock(transcript.steps)
+  const started = time.now
+  const idOf = idsOf(sessionID, started)
+  const written: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
+  const unheld = new Skipped()
+  let title = ""
+  let lastQuestion: string | undefined
 
-  constructor(
-    transcript: Transcript,
-    sessionID: string,
-    started: number,
-    contents: ReadonlyArray<Content>,
-    calls: NativeCalls
-  ) {
-    this.transcript = transcript
-    this.sessionID = sessionID
-    this.calls = calls
-    this.results = resultsOf(contents, calls)
-    this.idOf = idsOf(sessionID, started)
-  }
-
-  user(draft: Draft, item: number, at: number): void {
+  const user = (draft: Draft, item: number, at: number): void => {
     const { author, content } = draft
     const others = content.parts.filter((part, index) => {
-      if (isResponse(part) && part.functionResponse.parts !== undefined) this.unheld.add("media in results")
-      return !isResponse(part) || !this.calls.has(placeKey({ item, part: index }))
+      if (isResponse(part) && part.functionResponse.parts !== undefined) unheld.add("media in results")
+      return !isResponse(part) || !calls.has(placeKey({ item, part: index }))
     })
-    const parts = this.held("user", others, userPart)
+    const parts = held("user", others, userPart)
     if (parts.length === 0) return
-    if (this.title === "" || isBareCommand(this.title)) {
+    if (title === "" || isBareCommand(title)) {
       const titles = others.flatMap(({ text = "" }) => (author === undefined ? promptTitle : snapshotTitle)(text) || [])
-      this.title = titles.find((one) => !isBareCommand(one)) ?? this.title
+      title = titles.find((one) => !isBareCommand(one)) ?? title
     }
     const note = foreignNote(draft)
     const all = note === undefined ? parts : [{ type: "text", text: note }, ...parts]
-    this.question(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
+    question(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
   }
 
-  model(draft: Draft, item: number, at: number): void {
-    if (this.lastQuestion === undefined) this.question([{ type: "text", text: nothingInPlace, synthetic: true }], at)
-    const parts = this.held("model", draft.content.parts, (part, index) => {
-      const call = this.calls.get(placeKey({ item, part: index }))
-      if (call !== undefined) return toolPart(part, call.id, this.results.get(call.id), at)
+  const model = (draft: Draft, item: number, at: number): void => {
+    if (lastQuestion === undefined) question([{ type: "text", text: nothingInPlace, synthetic: true }], at)
+    const parts = held("model", draft.content.parts, (part, index) => {
+      const call = calls.get(placeKey({ item, part: index }))
+      if (call !== undefined) return toolPart(part, call.id, results.get(call.id), at)
       if (isThought(part)) return { type: "reasoning", text: part.text ?? "", time: { start: at, end: at } }
       return isText(part) ? { type: "text", text: part.text } : undefined
     })
     if (parts.length === 0) return
-    const { cwd = "", model } = this.transcript
+    const { cwd = "" } = transcript
     const info = {
       role: "assistant",
-      parentID: this.lastQuestion,
+      parentID: lastQuestion,
       mode: "build",
       agent: "build",
       path: { cwd, root: cwd },
       cost: 0,
       tokens: noTokens,
-      ...modelOf(draft.model ?? model),
+      ...modelOf(draft.model ?? transcript.model),
       time: { created: at, completed: at },
       finish: draft.content.parts.some(isCall) ? "tool-calls" : "stop"
     }
-    this.add(info, parts)
+    add(info, parts)
   }
 
-  private question(parts: ReadonlyArray<Json>, at: number): void {
-    const info = { role: "user", time: { created: at }, agent: "build", model: modelOf(this.transcript.model) }
-    this.lastQuestion = this.add(info, parts)
+  const question = (parts: ReadonlyArray<Json>, at: number): void => {
+    const info = { role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }
+    lastQuestion = add(info, parts)
   }
 
-  private held(
+  const held = (
     role: Content["role"],
     parts: ReadonlyArray<Part>,
     made: (part: Part, index: number) => Json | undefined
-  ): ReadonlyArray<Json> {
-    return parts.flatMap((part, index) => {
+  ): ReadonlyArray<Json> =>
+    parts.flatMap((part, index) => {
       const own = made(part, index)
-      if (own === undefined) this.unheld.add(unheldKind(role, part))
+      if (own === undefined) unheld.add(unheldKind(role, part))
       return own === undefined || isEmptyText(own) ? [] : [own]
     })
-  }
 
-  private add(info: Json, parts: ReadonlyArray<Json>): string {
-    const { sessionID } = this
-    const messageID = this.idOf("msg")
-    this.written.push({
+  const add = (info: Json, parts: ReadonlyArray<Json>): string => {
+    const messageID = idOf("msg")
+    written.push({
       info: { id: messageID, sessionID, ...info },
-      parts: parts.map((part) => ({ id: this.idOf("prt"), sessionID, messageID, ...part }))
+      parts: parts.map((part) => ({ id: idOf("prt"), sessionID, messageID, ...part }))
     })
     return messageID
   }
-}
 
-/** Writes one document, a line. */
-export const writeOpencode: Writer = function* (transcript) {
-  const session = transcript.session ?? "ses_palimpsest"
-  const drafts = visibleAtEnd(transcript.steps)
-  const contents = drafts.map(({ content }) => content)
-  const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(session))
-  const time = clock(transcript.steps)
-  const started = time.now
-  const messages = new Messages(transcript, session, started, contents, calls)
   for (const [item, draft] of drafts.entries()) {
     yield
-    messages[draft.content.role](draft, item, time.at(draft))
+    const write = draft.content.role === "user" ? user : model
+    write(draft, item, time.at(draft))
   }
-  const { title, unheld, written } = messages
   const info = {
-    id: session,
+    id: sessionID,
     slug: "palimpsest",
     projectID: "global",
     directory: transcript.cwd ?? "",

@@ -3,9 +3,8 @@ import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, natural, textAt } from "../JsonRecord.ts"
+import { instant, kindsIn, natural, textAt, usageOf as recordedUsage, withCost } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
-import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes what opencode records: a row of its database (`kind` is the table: session, message or part), or an element of the document
@@ -13,11 +12,9 @@ import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
  */
 
 /** Parts and rows that this program knows and does not read. A text is one that opencode ignores, too. */
-export const ignoredKinds: ReadonlySet<string> = new Set(
-  ["agent", "compaction", "patch", "retry", "snapshot", "step-finish", "step-start", "text"].map(
-    (kind) => `part: ${kind}`
-  )
-)
+export const ignoredKinds = kindsIn({
+  "part: ": "agent compaction patch retry snapshot step-finish step-start text"
+})
 
 /** The database holds values; there is no other spelling of them to keep. */
 const noText = () => undefined
@@ -109,7 +106,7 @@ export const decodePart = (part: Json) =>
 export type OpencodePart = ReturnType<typeof decodePart>
 
 /** Decodes the description of a session. */
-export const decodeOpencodeSession = (session: Json) => {
+const decodeOpencodeSession = (session: Json) => {
   const stored = session.revert
   const revert: unknown = typeof stored === "string" ? parsedOrUndefined(stored) : stored
   return {
@@ -155,7 +152,7 @@ const messageOf = (id: string, at: unknown, data: Json, parts: unknown) =>
   }) as const
 
 /** Decodes a message, with its parts, of the document that `opencode export` writes. */
-export const decodeOpencodeMessage = ({ info, parts }: Json) => {
+const decodeOpencodeMessage = ({ info, parts }: Json) => {
   const id = isJson(info) ? textAt(info, "id") : undefined
   if (!isJson(info) || id === undefined) return broken("info.id", "expected a text, the id of the message")
   return messageOf(id, jsonAt(info, "time").created, info, parts)

@@ -2,13 +2,20 @@ import type { Author, Draft } from "../../conversation/Conversation.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece, under } from "../ExactParts.ts"
 import { kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
-import { exactPieces } from "../RecordLine.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
+import {
+  exactPieces,
+  isClosed,
+  markedAuthor,
+  type Marks,
+  type Native,
+  readMarks,
+  Steps,
+  splitAuthorNote
+} from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"

@@ -14,26 +14,23 @@ import { foreignNote } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
-  isRow,
   isSummary,
   layoutWriter,
-  messageOf,
   type NativeCall,
   type NativeCalls,
   nothingInPlace,
+  type RecordIds,
   type Row,
   type SessionLines,
   unheldKind
 } from "../CompactionLayout.ts"
-import { exactLine, type LineContent } from "../ExactLine.ts"
 import { type Piece, piecesOf } from "../ExactParts.ts"
+import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
-import { recordLine } from "../RecordLine.ts"
-import type { Marks } from "../RecordMarks.ts"
-import { countsOf } from "../RecordUsage.ts"
+import { recordLine, exactLine, type LineContent, type Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
-import { clock, Ids, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
+import { clock, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
 import { nativeEntry } from "./PiReader.ts"
 import { unknownModel } from "./Record.ts"
 
@@ -191,64 +188,44 @@ const userEntries = (
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
 /** The entries of a session while they are written. */
-class SessionEntries implements SessionLines {
-  readonly lines: Array<string>
-  readonly unheld = new Skipped()
-  private readonly ids: Ids
-  private readonly known = new Map<Row | Cut, ReadonlyArray<string>>()
-  private readonly firstIds = new Map<Row, string>()
-  private readonly time: ReturnType<typeof clock>
-  private last: string | null = null
-  private model: string | undefined
+const sessionEntries = (transcript: Transcript, session: string, ids: RecordIds): SessionLines => {
+  const time = clock(transcript.steps)
+  const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
+  const lines = [recordLine({ type: "session", version: 3, id: session, timestamp: isoTime(time.now), ...cwd })]
+  const unheld = new Skipped()
+  let last: string | null = null
+  let model: string | undefined
   /** Whether the last message was a result, so that a reader would join the next one to it. */
-  private isResult = false
-  private readonly transcript: Transcript
+  let isResult = false
 
-  constructor(transcript: Transcript, session: string) {
-    this.transcript = transcript
-    this.ids = new Ids(shortIdOf(session))
-    this.time = clock(transcript.steps)
-    const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
-    this.lines = [recordLine({ type: "session", version: 3, id: session, timestamp: isoTime(this.time.now), ...cwd })]
+  const about = (id: string, at: number): Json => {
+    return { id, parentId: last, timestamp: isoTime(at) }
   }
 
-  /** Keeps the ids that a message had. */
-  claim(item: Row | Cut): void {
-    const origin = isRow(item) && item.again !== undefined ? [] : (messageOf(item)?.origin?.ids ?? [])
-    this.known.set(
-      item,
-      origin.filter((id) => id !== "" && this.ids.claim(id))
-    )
+  const add = (id: string, line: string): void => {
+    lines.push(line)
+    last = id
   }
 
-  private about(id: string, at: number): Json {
-    return { id, parentId: this.last, timestamp: isoTime(at) }
+  const addExact = (id: string, record: Json, content: LineContent): void => {
+    add(id, exactLine(record, content, nativeEntry))
   }
 
-  private add(id: string, line: string): void {
-    this.lines.push(line)
-    this.last = id
-  }
-
-  private addExact(id: string, record: Json, content: LineContent): void {
-    this.add(id, exactLine(record, content, nativeEntry))
-  }
-
-  private changeModel(to: string | undefined, at: number): void {
-    if (to === undefined || to === this.model) return
+  const changeModel = (to: string | undefined, at: number): void => {
+    if (to === undefined || to === model) return
     const { provider } = servedBy(to)
-    const id = this.ids.fresh()
-    this.add(id, recordLine({ type: "model_change", ...this.about(id, at), provider, modelId: to }))
-    this.model = to
+    const id = ids.fresh()
+    add(id, recordLine({ type: "model_change", ...about(id, at), provider, modelId: to }))
+    model = to
   }
 
-  row(item: Row, calls: NativeCalls, index: number): void {
+  const row = (item: Row, calls: NativeCalls, index: number): void => {
     const { draft } = item
-    const at = this.time.at(draft, item.again !== undefined)
+    const at = time.at(draft, item.again !== undefined)
     const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const counted = item.again === undefined ? this.unheld : new Skipped()
-    const own = draft.model ?? this.transcript.model
-    if (draft.content.role === "model") this.changeModel(own, at)
+    const counted = item.again === undefined ? unheld : new Skipped()
+    const own = draft.model ?? transcript.model
+    if (draft.content.role === "model") changeModel(own, at)
     const natives =
       draft.content.role === "model"
         ? [modelEntry(draft, own, at, call, counted)]
@@ -256,11 +233,11 @@ class SessionEntries implements SessionLines {
     const pieces = piecesOf(draft)
     const order = natives.flatMap((one) => one.pieces)
     const inOrder = order.every(({ part }, place) => part === pieces[place]?.part)
-    const again = item.again === undefined ? undefined : this.firstIds.get(item.again)
+    const again = item.again === undefined ? undefined : ids.of(item.again)
     const isClosed = item.inserted || again !== undefined
     for (const [k, native] of natives.entries()) {
-      const id = this.known.get(item)?.[k] ?? this.ids.fresh()
-      const joins = native.isResult && this.isResult && !(k > 0 && isClosed)
+      const id = ids.of(item, k)
+      const joins = native.isResult && isResult && !(k > 0 && isClosed)
       const goesOn: Marks = joins ? {} : { message: "same" }
       const marks: Marks =
         k > 0
@@ -270,45 +247,46 @@ class SessionEntries implements SessionLines {
               ...(item.inserted ? { inserted: true } : {}),
               ...(again === undefined ? {} : { again })
             }
-      if (k === 0) this.firstIds.set(item, id)
-      this.addExact(
+      addExact(
         id,
-        { ...native.record, ...this.about(id, at) },
+        { ...native.record, ...about(id, at) },
         {
           pieces: inOrder ? native.pieces : k === 0 ? pieces : [],
           marks,
           opens: k === 0 ? draft : undefined
         }
       )
-      this.isResult = native.isResult
+      isResult = native.isResult
     }
   }
 
-  cut(item: Cut): void {
+  const cut = (item: Cut): void => {
     const { kept, summary } = item
     const { tokensBefore = 0, trigger } = item.compaction
-    const id = this.known.get(item)?.[0] ?? this.ids.fresh()
+    const id = ids.of(item)
     const [first] = summary?.content.parts ?? []
     const record = {
       type: "compaction",
-      ...this.about(id, this.time.at(summary)),
+      ...about(id, time.at(summary)),
       summary: first?.text ?? nothingInPlace,
       // A compaction that kept nothing names itself: no entry before it has that id.
-      firstKeptEntryId: (kept === undefined ? undefined : this.firstIds.get(kept)) ?? id,
+      firstKeptEntryId: kept === undefined ? id : ids.of(kept),
       tokensBefore
     }
-    this.addExact(id, record, {
+    addExact(id, record, {
       pieces: summary === undefined ? [] : piecesOf(summary),
       marks: trigger === "auto" ? {} : { trigger },
       opens: summary
     })
-    this.isResult = false
+    isResult = false
   }
 
   /** Names the model with which the session goes on. */
-  close(): void {
-    this.changeModel(this.transcript.model, this.time.now)
+  const close = (): void => {
+    changeModel(transcript.model, time.now)
   }
+
+  return { lines, unheld, row, cut, close }
 }
 
 /**
@@ -316,6 +294,6 @@ class SessionEntries implements SessionLines {
  * other compaction is followed by everything that Pi should see. A reader returns each message once.
  */
 export const writePi: Writer = layoutWriter(
-  { holds, keepsById: true, isFit: (id) => id !== "" },
-  (transcript, session) => new SessionEntries(transcript, session)
+  { holds, keepsById: true, isFit: (id) => id !== "", idOf: shortIdOf, isOwn: (id) => id !== "" },
+  sessionEntries
 )

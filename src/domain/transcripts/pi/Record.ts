@@ -1,8 +1,7 @@
 import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { kindAt, textAt, timeAt, usageOf, withCost } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
-import { usageOf, withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes an entry of a Pi session: a header, then a list of entries (version 1) or a tree whose last entry is the leaf (versions 2

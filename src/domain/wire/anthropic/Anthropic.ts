@@ -1,5 +1,4 @@
 import type { WireDialect } from "../Dialect.ts"
-import { answerForm } from "./Answer.ts"
 import { anthropicCodec } from "./Messages.ts"
 import { anthropicRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
@@ -7,8 +6,7 @@ import { declaredTool } from "./Request.ts"
 /** Anthropic's Messages API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const anthropic: WireDialect = {
   messages: anthropicCodec,
-  answers: answerForm,
-  relay: anthropicRelay,
+  answers: anthropicRelay,
   declaredTool,
   request: {
     messagesKey: "messages",

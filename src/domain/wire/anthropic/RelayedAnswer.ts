@@ -1,6 +1,6 @@
 import type { Part } from "../../content/Content.ts"
 import { type Json, jsonAt } from "../../text/JsonObject.ts"
-import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
 import { userBlock } from "./Request.ts"
@@ -38,27 +38,25 @@ class AnthropicStream extends RelayedStream {
 }
 
 /** Passes on answers of Anthropic's Messages API. */
-export const anthropicRelay = relayOf(
-  {
-    ...answerForm,
-    indexKey: "index",
-    note: (text) => ({ type: "text", text }),
-    withBlocks: (message, content, ending) => ({
-      ...message,
-      content,
-      ...(ending === "stopped" ? { stop_reason: "end_turn" } : {})
-    }),
-    results: (calls, recalled) => [
-      {
-        role: "user",
-        content: calls.map(({ id }, at) => {
-          const { isError, media = [], text = "" } = recalled[at] ?? {}
-          const content =
-            media.length === 0 ? text : [...media.map(mediaBlock), ...(text === "" ? [] : [{ type: "text", text }])]
-          return { type: "tool_result", tool_use_id: id, content, ...(isError === true ? { is_error: true } : {}) }
-        })
-      }
-    ]
-  },
-  AnthropicStream
-)
+export const anthropicRelay: AnswerRelay = {
+  ...answerForm,
+  indexKey: "index",
+  note: (text) => ({ type: "text", text }),
+  withBlocks: (message, content, ending) => ({
+    ...message,
+    content,
+    ...(ending === "stopped" ? { stop_reason: "end_turn" } : {})
+  }),
+  results: (calls, recalled) => [
+    {
+      role: "user",
+      content: calls.map(({ id }, at) => {
+        const { isError, media = [], text = "" } = recalled[at] ?? {}
+        const content =
+          media.length === 0 ? text : [...media.map(mediaBlock), ...(text === "" ? [] : [{ type: "text", text }])]
+        return { type: "tool_result", tool_use_id: id, content, ...(isError === true ? { is_error: true } : {}) }
+      })
+    }
+  ],
+  stream: (tool) => new AnthropicStream(anthropicRelay, tool)
+}

@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { mediaText, mediaType } from "../../content/MediaBlocks.ts"
+import { jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import {
   type DialogueRequest,
   type DialogueTurn,
@@ -11,7 +12,7 @@ import {
   type UserTurn
 } from "../Dialogue.ts"
 import type { Need } from "../LearnedForm.ts"
-import { isCompaction, stateFor, type Target } from "../ModelState.ts"
+import { isCompaction, type Target } from "../ModelState.ts"
 import { withToldSchema } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
@@ -190,19 +191,12 @@ const prepared = (request: AnthropicRequest, names: ToolNames, needs: ReadonlySe
   return { body, messages }
 }
 
-/**
- * Returns the beta features that a request needs: to return what the server compacted, and to drop thinking that no
- * longer applies.
- */
-export const betaOf = (request: AnthropicRequest): string | undefined => {
-  const { contents, model } = request
-  const target = targetOf(request)
-  const carried = contents.flatMap(({ parts }) =>
-    parts.flatMap(({ thoughtSignature = "" }) => stateFor(thoughtSignature, target) ?? [])
-  )
-  const isBound = bindsThinking.test(model) && carried.some((block) => !isCompaction(block))
+/** The beta features that a body needs: to return what the server compacted, and to drop thinking that no longer applies. */
+export const betaOf = (body: Block): string | undefined => {
+  const blocks = jsonsAt(body, "messages").flatMap((message) => jsonsAt(message, "content"))
+  const isBound = bindsThinking.test(textOrEmpty(body, "model")) && blocks.some(isThinking)
   const names = [
-    ...(carried.some(isCompaction) ? ["compact-2026-01-12"] : []),
+    ...(blocks.some(isCompaction) ? ["compact-2026-01-12"] : []),
     ...(isBound ? ["thinking-binding-controls-2026-08-01"] : [])
   ]
   return names.length === 0 ? undefined : names.join(",")

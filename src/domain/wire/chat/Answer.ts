@@ -5,7 +5,7 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
+import { openAiFailure, openAiUsage } from "../OpenAi.ts"
 import { faultIn } from "../ProviderFault.ts"
 import { InlineThought, inlineParts } from "./InlineThought.ts"
 

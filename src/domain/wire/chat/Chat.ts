@@ -1,6 +1,5 @@
 import type { WireDialect } from "../Dialect.ts"
-import { allowsTools } from "../OpenAiRequest.ts"
-import { answerForm } from "./Answer.ts"
+import { allowsTools } from "../OpenAi.ts"
 import { chatCompletionsCodec } from "./Messages.ts"
 import { chatRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
@@ -8,8 +7,7 @@ import { declaredTool } from "./Request.ts"
 /** OpenAI's Chat Completions as a dialect: how messages, requests, tools and answers are read and written. */
 export const chat: WireDialect = {
   messages: chatCompletionsCodec,
-  answers: answerForm,
-  relay: chatRelay,
+  answers: chatRelay,
   declaredTool,
   request: {
     messagesKey: "messages",

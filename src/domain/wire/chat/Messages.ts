@@ -11,7 +11,7 @@ import {
   type ReadPart,
   shortText
 } from "../MessageCodec.ts"
-import { openAiPart } from "../OpenAiMessages.ts"
+import { openAiPart } from "../OpenAi.ts"
 import { callsIn } from "./Answer.ts"
 import { inlineParts } from "./InlineThought.ts"
 

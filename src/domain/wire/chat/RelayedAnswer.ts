@@ -1,6 +1,6 @@
 import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
-import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, callsIn, choiceOf, messageOf, textBlock, withCalls, withFields } from "./Answer.ts"
 
@@ -75,28 +75,26 @@ class ChatStream extends RelayedStream {
 const isBlank = (delta: Json): boolean => Object.values(delta).every((value) => value === null || value === "")
 
 /** Passes on answers of OpenAI's Chat Completions. */
-export const chatRelay = relayOf(
-  {
-    ...answerForm,
-    note: textBlock,
-    withBlocks: (answer, blocks, ending) => {
-      const { function_call: _called, tool_calls: _calls, ...message } = messageOf(answer)
-      const content = blocks.map((block) => textOrEmpty(block, "text")).join("")
-      const calls = blocks.filter((block) => "function" in block)
-      const added = blocks.filter((block) => !("function" in block) && block["type"] !== "text")
-      const next = {
-        ...choiceOf(answer),
-        message: withCalls(
-          { ...message, ...added.reduce(withFields, {}), content: content === "" ? null : content },
-          calls
-        ),
-        ...(ending === "stopped" ? { finish_reason: "stop" } : {})
-      }
-      return { ...answer, choices: [next] }
-    },
-    // The result of a tool is a text in this dialect.
-    results: (calls, recalled) =>
-      calls.map(({ id }, at) => ({ role: "tool", tool_call_id: id, content: recalled[at]?.text ?? "" }))
+export const chatRelay: AnswerRelay = {
+  ...answerForm,
+  note: textBlock,
+  withBlocks: (answer, blocks, ending) => {
+    const { function_call: _called, tool_calls: _calls, ...message } = messageOf(answer)
+    const content = blocks.map((block) => textOrEmpty(block, "text")).join("")
+    const calls = blocks.filter((block) => "function" in block)
+    const added = blocks.filter((block) => !("function" in block) && block["type"] !== "text")
+    const next = {
+      ...choiceOf(answer),
+      message: withCalls(
+        { ...message, ...added.reduce(withFields, {}), content: content === "" ? null : content },
+        calls
+      ),
+      ...(ending === "stopped" ? { finish_reason: "stop" } : {})
+    }
+    return { ...answer, choices: [next] }
   },
-  ChatStream
-)
+  // The result of a tool is a text in this dialect.
+  results: (calls, recalled) =>
+    calls.map(({ id }, at) => ({ role: "tool", tool_call_id: id, content: recalled[at]?.text ?? "" })),
+  stream: (tool) => new ChatStream(chatRelay, tool)
+}

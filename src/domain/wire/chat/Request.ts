@@ -11,7 +11,7 @@ import {
 } from "../Dialogue.ts"
 import type { Need } from "../LearnedForm.ts"
 import type { Target } from "../ModelState.ts"
-import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
+import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAi.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to servers of Chat Completions. */

@@ -1,7 +1,21 @@
+import { Result } from "effect"
+import { isPart, type Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AnswerForm, GrowingAnswer, Growth } from "../AnswerForm.ts"
-import { numberAt } from "../AnswerUsage.ts"
+import {
+  type AnswerReader,
+  faulty,
+  finishReasonOf,
+  type Grounding,
+  maxAnswerParts,
+  type ReadEvent,
+  type Reading,
+  unknownEvent
+} from "../AnswerReader.ts"
+import { counted, numberAt } from "../AnswerUsage.ts"
+import { carriedState, type Target } from "../ModelState.ts"
+import { namedPart } from "./Messages.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
 
@@ -33,7 +47,7 @@ const isPlainText = (part: Json | undefined): part is Json =>
 export const isEmptyText = (part: Json): boolean => isPlainText(part) && part["text"] === ""
 
 /** What a response, or a piece of one, adds. Its blocks are parts, which are whole. */
-export const growthOf = (response: Json): Growth & { readonly blocks: ReadonlyArray<Json>; readonly end: string } => {
+const growthOf = (response: Json): Growth & { readonly blocks: ReadonlyArray<Json>; readonly end: string } => {
   const candidate = candidateOf(response)
   return { blocks: partsOf(candidate), end: endOf(candidate), counts: response["usageMetadata"] }
 }
@@ -83,3 +97,63 @@ export const answerForm: AnswerForm = {
   // The API takes no thoughts back.
   sent: (parts) => [{ role: "model", parts: parts.filter((part) => part["thought"] !== true && !isEmptyText(part)) }]
 }
+
+/** The addresses that a candidate quotes. The documentation and the wire use different keys for them. */
+const citationsOf = (metadata: Json): ReadonlyArray<string> =>
+  [...jsonsAt(metadata, "citations"), ...jsonsAt(metadata, "citationSources")].flatMap((citation) => {
+    const [title, uri] = [textOrEmpty(citation, "title"), textOrEmpty(citation, "uri")]
+    return uri === "" ? [] : [title === "" ? uri : `(${title}) ${uri}`]
+  })
+
+const isNatural = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0
+
+/** The results of the API's search tool. Positions are counted in bytes. */
+const groundingOf = (metadata: Json): Grounding => ({
+  sources: jsonsAt(metadata, "groundingChunks").map((chunk) => {
+    const web = jsonAt(chunk, "web")
+    return { uri: textOrEmpty(web, "uri"), title: textOrEmpty(web, "title") }
+  }),
+  supports: jsonsAt(metadata, "groundingSupports").flatMap((support) => {
+    const { endIndex: end } = jsonAt(support, "segment")
+    const { groundingChunkIndices: sources = [] } = support
+    return isNatural(end) && Array.isArray(sources) ? [{ end, sources: sources.filter(isNatural) }] : []
+  })
+})
+
+/** A part whose signature goes back to this model alone. */
+const signedPart = (part: Part, target: Target): Part =>
+  part.thoughtSignature === undefined
+    ? part
+    : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
+
+/** Reads an answer, or a piece of one. */
+export const readGemini = (response: unknown, target: Target): ReadEvent => {
+  if (!isJson(response)) return unknownEvent(response)
+  if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
+  const { blocks, counts, end } = growthOf(response)
+  // Relays name fields otherwise, or write null for those without a value.
+  const parts = blocks.map((part) => (isPart(part) ? part : namedPart(part)))
+  const finishReason = finishReasonOf(end)
+  const refusal =
+    textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReason === undefined ? end : "")
+  if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
+  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", limit: maxAnswerParts })
+  if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
+  const candidate = candidateOf(response) ?? {}
+  const citations = citationsOf(jsonAt(candidate, "citationMetadata"))
+  const { groundingMetadata: grounding } = candidate
+  return Result.succeed({
+    parts: parts.map((part) => signedPart(part, target)),
+    ...(finishReason === undefined || end === "" ? {} : { finishReason }),
+    ...counted(usage, counts),
+    ...(citations.length === 0 ? {} : { citations }),
+    ...(isJson(grounding) ? { grounding: groundingOf(grounding) } : {})
+  })
+}
+
+/** Reads one streamed answer of the Gemini API. */
+export const geminiAnswerReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
+  read: (event) => readGemini(event, target),
+  end: () => undefined
+})

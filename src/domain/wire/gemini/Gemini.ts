@@ -1,14 +1,12 @@
 import { isJson } from "../../text/JsonObject.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { answerForm } from "./Answer.ts"
 import { geminiCodec } from "./Messages.ts"
 import { geminiRelay } from "./RelayedAnswer.ts"
 
 /** The Gemini API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const gemini: WireDialect = {
   messages: geminiCodec,
-  answers: answerForm,
-  relay: geminiRelay,
+  answers: geminiRelay,
   declaredTool: (tool) => ({ functionDeclarations: [tool] }),
   request: {
     messagesKey: "contents",

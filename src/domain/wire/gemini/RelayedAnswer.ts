@@ -1,5 +1,5 @@
 import { type Json, jsonAt } from "../../text/JsonObject.ts"
-import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, candidateOf, isEmptyText, partsOf } from "./Answer.ts"
 
@@ -43,24 +43,22 @@ class GeminiStream extends RelayedStream {
 }
 
 /** Passes on answers of the Gemini API. */
-export const geminiRelay = relayOf(
-  {
-    ...answerForm,
-    note: (text) => ({ text }),
-    withBlocks: (answer, parts) => ({ ...answer, candidates: [withParts(candidateOf(answer) ?? {}, parts)] }),
-    results: (calls, recalled) => [
-      {
-        role: "user",
-        parts: [
-          ...calls.map(({ id, name }, at) => {
-            const { isError, text = "" } = recalled[at] ?? {}
-            const response = isError === true ? { error: text } : { output: text }
-            return { functionResponse: { ...(id === "" ? {} : { id }), name, response } }
-          }),
-          ...recalled.flatMap(({ media }) => media)
-        ]
-      }
-    ]
-  },
-  GeminiStream
-)
+export const geminiRelay: AnswerRelay = {
+  ...answerForm,
+  note: (text) => ({ text }),
+  withBlocks: (answer, parts) => ({ ...answer, candidates: [withParts(candidateOf(answer) ?? {}, parts)] }),
+  results: (calls, recalled) => [
+    {
+      role: "user",
+      parts: [
+        ...calls.map(({ id, name }, at) => {
+          const { isError, text = "" } = recalled[at] ?? {}
+          const response = isError === true ? { error: text } : { output: text }
+          return { functionResponse: { ...(id === "" ? {} : { id }), name, response } }
+        }),
+        ...recalled.flatMap(({ media }) => media)
+      ]
+    }
+  ],
+  stream: (tool) => new GeminiStream(geminiRelay, tool)
+}

@@ -3,7 +3,7 @@ import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } fro
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isCompaction } from "../ModelState.ts"
-import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
+import { openAiFailure, openAiUsage } from "../OpenAi.ts"
 
 /** Answers of OpenAI's Responses API: items, finish reasons and counts. */
 

@@ -14,7 +14,7 @@ import {
   resultTexts,
   shortText
 } from "../MessageCodec.ts"
-import { openAiPart } from "../OpenAiMessages.ts"
+import { openAiPart } from "../OpenAi.ts"
 
 /** Items of OpenAI's Responses API. */
 

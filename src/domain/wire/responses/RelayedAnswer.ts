@@ -1,7 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
-import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
 import { inputPart } from "./Request.ts"
@@ -91,19 +91,17 @@ class ResponsesStream extends RelayedStream {
 }
 
 /** Passes on answers of OpenAI's Responses API. */
-export const responsesRelay = relayOf(
-  {
-    ...answerForm,
-    indexKey: "output_index",
-    note: noteItem,
-    withBlocks: (response, output) => ({ ...response, output }),
-    results: (calls, recalled) =>
-      calls.map(({ id }, at) => {
-        const { media = [], text = "" } = recalled[at] ?? {}
-        const output =
-          media.length === 0 ? text : [...media.map(mediaPart), ...(text === "" ? [] : [{ type: "input_text", text }])]
-        return { type: "function_call_output", call_id: id, output }
-      })
-  },
-  ResponsesStream
-)
+export const responsesRelay: AnswerRelay = {
+  ...answerForm,
+  indexKey: "output_index",
+  note: noteItem,
+  withBlocks: (response, output) => ({ ...response, output }),
+  results: (calls, recalled) =>
+    calls.map(({ id }, at) => {
+      const { media = [], text = "" } = recalled[at] ?? {}
+      const output =
+        media.length === 0 ? text : [...media.map(mediaPart), ...(text === "" ? [] : [{ type: "input_text", text }])]
+      return { type: "function_call_output", call_id: id, output }
+    }),
+  stream: (tool) => new ResponsesStream(responsesRelay, tool)
+}

@@ -2,17 +2,7 @@ import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
-import {
-  argumentsOf,
-  choice,
-  declared,
-  effortOf,
-  formatOf,
-  sampling,
-  sendable,
-  systemOf,
-  thinks
-} from "../OpenAiRequest.ts"
+import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf, thinks } from "../OpenAi.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to OpenAI's Responses API. */

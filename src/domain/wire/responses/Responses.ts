@@ -1,7 +1,6 @@
 import { textOrEmpty } from "../../text/JsonObject.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { allowsTools } from "../OpenAiRequest.ts"
-import { answerForm } from "./Answer.ts"
+import { allowsTools } from "../OpenAi.ts"
 import { responsesCodec } from "./Messages.ts"
 import { responsesRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
@@ -9,8 +8,7 @@ import { declaredTool } from "./Request.ts"
 /** OpenAI's Responses API as a dialect: how its messages, requests, tools and answers are read and written. */
 export const responses: WireDialect = {
   messages: responsesCodec,
-  answers: answerForm,
-  relay: responsesRelay,
+  answers: responsesRelay,
   declaredTool,
   request: {
     messagesKey: "input",

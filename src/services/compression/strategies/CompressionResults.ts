@@ -46,7 +46,7 @@ export const summaryEntries = (
 export const failuresAsOutcomes = <R>(
   effect: Effect.Effect<CompressionResult, SummarizerError | TokenCountError, R>,
   plan: Plan
-): Effect.Effect<CompressionResult, never, R> => {
+) => {
   const { before } = plan
   return Effect.catchTags(effect, {
     TokenCountError: ({ message }) =>

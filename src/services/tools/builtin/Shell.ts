@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Exit, type FileSystem, Option, type PlatformError, Schema, Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Option, type PlatformError, Schema, Scope } from "effect"
 import { endText, outputText } from "../../../domain/agent/DecodedOutput.ts"
 import { redactHidden } from "../../../domain/text/ChildEnvironment.ts"
 import { HeadAndTail } from "../../../domain/text/HeadAndTail.ts"
@@ -10,7 +10,7 @@ import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
 import { inspect } from "../../platform/RegularFile.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { ShellGrammar } from "../ShellGrammar.ts"
-import { type CallContext, type Question, type Tool, type ToolFailure, makePrepared, pathArgument } from "../Tool.ts"
+import { type CallContext, type Tool, type ToolFailure, makePrepared, pathArgument } from "../Tool.ts"
 import { BackgroundCommands } from "./BackgroundCommands.ts"
 import {
   FindProgram,
@@ -63,11 +63,7 @@ const coverage = Effect.fnUntraced(function* (command: string, folder: string) {
 })
 
 /** The question before a command runs in a folder: the command as it will run, and what a grant would cover. */
-const commandQuestion = Effect.fnUntraced(function* (
-  command: string,
-  folder: string,
-  isBackground: boolean
-): Effect.fn.Return<Question, never, FileSystem.FileSystem | Workspace> {
+const commandQuestion = Effect.fnUntraced(function* (command: string, folder: string, isBackground: boolean) {
   const workspace = yield* Workspace
   const where = folder === workspace.root ? "" : `\n(in ${workspace.shown(folder)})`
   const how = isBackground ? "\n(in the background)" : ""
@@ -191,7 +187,7 @@ const foreground = Effect.fnUntraced(function* (
   { cwd, folder }: WorkingFolder,
   context: CallContext,
   scope: Scope.Scope
-): Effect.fn.Return<CallEnd, ToolFailure, ShellServices> {
+) {
   const running = yield* startCommand(foregroundScript, command, cwd, scope)
   const { grace, inactivity } = yield* ShellSettings
   const limit = Duration.fromInputUnsafe(inactivity)
@@ -231,7 +227,7 @@ const background = Effect.fnUntraced(function* (
   { command }: Parameters,
   { cwd, folder }: WorkingFolder,
   scope: Scope.Closeable
-): Effect.fn.Return<CallEnd, ToolFailure, ShellServices> {
+) {
   const running = yield* startCommand(backgroundScript, command, cwd, scope)
   const { handle } = running
   const state: State = { command, folder, left: [handle.pid], group: handle.pid }
@@ -261,12 +257,7 @@ const background = Effect.fnUntraced(function* (
 })
 
 /** Carries out a call. However it ends, its processes are ended, unless they are meant to outlast it. */
-const run = Effect.fnUntraced(function* (
-  args: Parameters,
-  cwd: string,
-  context: CallContext,
-  outlasting: Scope.Scope
-): Effect.fn.Return<ToolResult<string>, ToolFailure, ShellServices> {
+const run = Effect.fnUntraced(function* (args: Parameters, cwd: string, context: CallContext, outlasting: Scope.Scope) {
   const workspace = yield* Workspace
   const place: WorkingFolder = { cwd, folder: cwd === workspace.root ? "(root)" : workspace.shown(cwd) }
   return yield* Effect.uninterruptibleMask((restore) =>

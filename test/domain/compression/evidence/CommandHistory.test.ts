@@ -375,6 +375,66 @@ it("of many edits the last sixty stay, and of a file how often it was changed", 
   assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
 })
 
+describe("commits that were taken back are no longer told, and their files neither: A made a.ts, and B changed it and made b.ts", () => {
+  const [first, second] = ["git commit -m A", "git commit -m B"]
+  const log = [
+    wrote("a.ts", "a"),
+    ran(first, "[main 1a2b3c4] A"),
+    edited("a.ts", "a", "b"),
+    wrote("b.ts", "b"),
+    ran(second, "[main 2b3c4d5] B")
+  ]
+  it.each<readonly [command: string, output: string, commits: string, a: string | undefined, b: string | undefined]>([
+    ["git reset --hard HEAD~1", "HEAD is now at 1a2b3c4 A", "A", "created", undefined],
+    ["git reset --hard 1a2b3c4", "HEAD is now at 1a2b3c4 A", "A", "created", undefined],
+    ["git reset --hard HEAD^^", "", "", undefined, undefined],
+    ["git reset --hard HEAD", "", "A B", "created", "created"],
+    ["git reset --hard v1.2", "", "A B", "created", "created"],
+    ["git reset --soft @~", "", "A", "created", "created"],
+    ["git reset HEAD~1 -- b.ts", "", "A B", "created", "created"],
+    ["git revert --no-edit HEAD", '[main 3c4d5e6] Revert "B"', 'A Revert "B"', "created", "created"],
+    ["git commit --amend -m C", "[main 4d5e6f7] C", "A C", "created", "created"],
+    ["git restore .", "", "A B", "created", "created"]
+  ])("%s", (command, output, commits, a, b) => {
+    const { commands, commits: told, files } = evidenceOf(...log, ran(command, output))
+    assert.deepStrictEqual(
+      [told.map(({ subject }) => subject).join(" "), files.get("a.ts")?.state, files.get("b.ts")?.state],
+      [commits, a, b]
+    )
+    assert.deepStrictEqual(
+      [first, second].filter((made) => commands.has(made)),
+      [first, second].slice(0, told.filter(({ subject }) => /^[AB]$/.test(subject)).length)
+    )
+  })
+
+  it("a quiet one counts among them", () => {
+    const { commits } = evidenceOf(...log, edited("b.ts", "b", "c"), ran("git commit -qam C"), ran("git reset HEAD~1"))
+    assert.deepStrictEqual(
+      commits.map(({ hash }) => hash),
+      ["1a2b3c4", "2b3c4d5"]
+    )
+  })
+})
+
+it.each<readonly [command: string, paths: ReadonlyArray<string>]>([
+  ["git clean -fd", ["old.ts"]],
+  ["git clean -f -d lib", ["old.ts", "new.ts"]],
+  ["git clean --force lib/new.ts", ["old.ts", "new.ts"]],
+  ["git clean -f", ["old.ts", "new.ts", "lib/new.ts"]],
+  ["git clean -nd", ["old.ts", "new.ts", "lib/new.ts"]],
+  ["git clean -fdX", ["old.ts", "new.ts", "lib/new.ts"]]
+])("%s deletes new files that are in no commit", (command, paths) => {
+  const commit = ran("git commit -m x", "[main 1a2b3c4] x")
+  const { files } = evidenceOf(
+    wrote("old.ts", "a"),
+    commit,
+    wrote("new.ts", "a"),
+    wrote("lib/new.ts", "a"),
+    ran(command)
+  )
+  assert.deepStrictEqual([...files.keys()], paths)
+})
+
 it("a file that git restored has no changes since the last commit, and an unknown one is not touched", () => {
   const edit: MadeCall = edited("a.ts", "a", "b")
   const restore = ran("git checkout a.ts && git restore b.ts")

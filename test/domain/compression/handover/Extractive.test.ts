@@ -14,6 +14,7 @@ import {
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
+import { wire } from "../../../../src/domain/gateway/WireDialects.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 import { entriesOf } from "../../../support/entries.ts"
@@ -831,6 +832,18 @@ it("an image that came before another program's compaction is told, once, also f
   ])
   for (const whole of [first, next])
     assert.strictEqual(whole.split("with message e1 came [image/png of 3 bytes]: recall h_").length, 2)
+})
+
+it("a document of text is named beside the words that it came with", () => {
+  const document = {
+    type: "document",
+    source: { type: "text", media_type: "text/plain", data: "No tabs." },
+    title: "style"
+  }
+  const read = wire.anthropic.messages.read([{ role: "user", content: [{ type: "text", text: "Heed it." }, document] }])
+  const evidence = Work.runSync(gatherEvidence(entriesOf(read.map(({ content }) => content))))
+  const { text: written } = Work.runSync(composeSnapshot(evidence, { budget: 4_000, kept: [] }))
+  assert.match(written, /with message e1 came \[document "style" of \d+ characters\]: recall h_/)
 })
 
 it("what other agents reported is told, the latest first", () => {

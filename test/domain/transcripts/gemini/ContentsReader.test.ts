@@ -2,15 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type Content, needsSource, type Part, payload } from "../../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
+import { foreignNote, foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
 import { decode, encode } from "../../../../src/domain/text/Bytes.ts"
 import { isJson } from "../../../../src/domain/text/JsonObject.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
-import { withAuthorNote, splitAuthorNote } from "../../../../src/domain/transcripts/AuthorNote.ts"
 import { type Piece, piecesOf, samePieces } from "../../../../src/domain/transcripts/ExactParts.ts"
 import { readContents } from "../../../../src/domain/transcripts/gemini/ContentsReader.ts"
 import { isProblem, type Problem, problemText } from "../../../../src/domain/transcripts/Problem.ts"
-import { exactPieces, marksOf, recordLine } from "../../../../src/domain/transcripts/RecordLine.ts"
+import { exactPieces, marksOf, recordLine, splitAuthorNote } from "../../../../src/domain/transcripts/RecordMarks.ts"
 import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 import { runsOf } from "../../../support/runs.ts"
 
@@ -234,6 +233,10 @@ describe("a note at the beginning names the author", () => {
     content: { role, parts },
     ...(author === undefined ? {} : { author })
   })
+  const noted = (one: Draft) => {
+    const note = foreignNote(one)
+    return [...(note === undefined ? [] : [{ part: { text: note }, source: undefined }]), ...piecesOf(one)]
+  }
   it.each<readonly [string, Draft, string | undefined]>([
     ["a summary", draft("user", "summary", { text: "a" }), foreignNotes.summary],
     ["a program", draft("user", "program", { text: "a" }, { text: "b" }), foreignNotes.program],
@@ -242,12 +245,13 @@ describe("a note at the beginning names the author", () => {
     ["the environment", draft("user", "environment", { text: "a" }), undefined],
     ["a summary of the model's", draft("model", "summary", { text: "a" }), undefined]
   ])("%s", (_, one, note) => {
-    const pieces = withAuthorNote(one)
+    const pieces = noted(one)
     assert.strictEqual(pieces.length, one.content.parts.length + (note === undefined ? 0 : 1))
     const read = splitAuthorNote(pieces)
     assert.strictEqual(read.author, note === undefined ? undefined : one.author)
     assert.isTrue(samePieces(read.pieces, piecesOf(one)))
     if (note !== undefined) assert.strictEqual(pieces[0]?.part.text, note)
+    assert.notInclude(note ?? "", "model")
   })
 
   it.each<readonly [string, Part]>([
@@ -264,7 +268,7 @@ describe("a note at the beginning names the author", () => {
     const source = '{"text":"\\udc80"}'
     const one: Draft = { ...draft("user", "summary", { text: "a" }, { text: "\uDC80" }), source: { "1": source } }
     assert.deepStrictEqual(
-      splitAuthorNote(withAuthorNote(one)).pieces.map((piece) => piece.source),
+      splitAuthorNote(noted(one)).pieces.map((piece) => piece.source),
       [undefined, source]
     )
   })

@@ -1,7 +1,7 @@
 import { Cause, Effect, Metric } from "effect"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
-import { failuresPassed } from "../../services/gateway/GatewayMetrics.ts"
+import { failuresPassed } from "./GatewayMetrics.ts"
 
 /** Reports failures of the gateway in the log, each message once. */
 
@@ -22,3 +22,9 @@ export const reportFailure = (cause: Cause.Cause<unknown>, consequence: string) 
     reported.set(message, true)
     return Effect.andThen(counted, Effect.logWarning(`gateway: ${message}`))
   })
+
+/** Does work of the gateway itself, whose failure stops no request: it is reported, and `instead` is the result. */
+export const orReported =
+  <B>(consequence: string, instead: B) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A | B, never, R> =>
+    Effect.catchCause(work, (cause) => Effect.as(reportFailure(cause, consequence), instead))

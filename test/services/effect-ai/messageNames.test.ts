@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { messageText, sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
+import { messageText, sharedMessages } from "../../../src/services/effect-ai/PromptNames.ts"
 import { answers, result, results, says } from "../../support/prompts.ts"
 
 const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)

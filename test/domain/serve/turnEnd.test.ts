@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { endAfter, type ServedTurnEnd } from "../../../src/domain/serve/ServedTurnEnd.ts"
+import { endAfter, type ServedTurnEnd } from "../../../src/domain/serve/EventBuffer.ts"
 
 const before: ServedTurnEnd = { status: "answered", error: "earlier" }
 const failed: ServedTurnEnd = { status: "failed", error: "why" }
