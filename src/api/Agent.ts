@@ -36,17 +36,12 @@ export type {
   LocalAgent,
   RemoteAgent,
   AgentAuth,
-  AgentOutput,
-  DefinitionProblem,
-  FieldProblem,
-  FrontMatterProblem
+  AgentOutput
 } from "../domain/agent/AgentDefinition.ts"
 /** @category Models @since 0.1.0 */
 export type { UnusableFile } from "../domain/agent/UnusableFile.ts"
 /** @category Models @since 0.1.0 */
 export type { Loop as DetectedLoop } from "../domain/agent/LoopDetection.ts"
-/** @category Models @since 0.1.0 */
-export type { SkillProblem } from "../domain/agent/Skill.ts"
 /** @category Models @since 0.1.0 */
 export type { OutgoingMessage } from "../services/agent/AgentConversation.ts"
 /** @category Models @since 0.1.0 */

@@ -3,8 +3,6 @@
 /** @category Services @since 0.1.0 */
 export { Memory } from "../services/memory/Memory.ts"
 /** @category Models @since 0.1.0 */
-export type { MemoryFault, MemoryProblem } from "../domain/memory/MemoryProblem.ts"
-/** @category Models @since 0.1.0 */
 export type { LoadedMemory, MemoryBlock, MemoryScope } from "../domain/memory/MemoryText.ts"
 /** @category Models @since 0.1.0 */
 export type { MemoryChange, SavedFact } from "../services/memory/Memory.ts"

@@ -28,7 +28,7 @@ export type { ImportOptions, ImportPlaces } from "../services/settings/GeminiImp
 /** @category Models @since 0.1.0 */
 export type { ImportKind, ImportReport } from "../services/settings/ImportReport.ts"
 /** @category Models @since 0.1.0 */
-export type { LeftOutReason, SettingsNotice } from "../services/settings/SettingsNotice.ts"
+export type { SettingsNotice } from "../services/settings/Settings.ts"
 /** @category Errors @since 0.1.0 */
 export { SettingsError } from "../services/settings/Settings.ts"
 /** @category Errors @since 0.1.0 */

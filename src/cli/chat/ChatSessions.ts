@@ -266,11 +266,11 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   if (options === undefined) return
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  const named = options.model ?? (yield* modelOfSettings)
+  const chosenModel = options.model ?? (yield* modelOfSettings)
   // A session that is resumed has a model of its own.
   const isResumed = (options.resume ?? options.session) !== undefined || options.continue === true
-  if (recorded === undefined && !(yield* canAsk(named)) && !(isResumed && (yield* canAsk(undefined)))) {
-    const lines = yield* missingKeyLines(named)
+  if (recorded === undefined && !(yield* canAsk(chosenModel)) && !(isResumed && (yield* canAsk(undefined)))) {
+    const lines = yield* missingKeyLines(chosenModel)
     // What others write to the screen is wiped when the terminal is left.
     yield* Effect.forEach(lines.slice(0, -1), (line) => terminal.note(`palimpsest: ${line}`), { discard: true })
     return yield* failed(lines.at(-1) ?? "")

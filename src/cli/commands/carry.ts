@@ -127,8 +127,8 @@ const run = Effect.fnUntraced(function* (input: {
   const found = yield* sessionOf(input.session, input.redact)
   const file = path.resolve(found.path)
   const original = input.session === "-" ? "-" : file
-  const named = ConversationInput.naming(input.session, file)
-  const whole = yield* named(ConversationInput.load({ file, from: undefined, lenient: true }))
+  const withName = ConversationInput.naming(input.session, file)
+  const whole = yield* withName(ConversationInput.load({ file, from: undefined, lenient: true }))
   const loaded = input.redact ? yield* redacted(whole, found) : whole
   const from = agents.find((agent) => agent === loaded.format)
   const agent = input.agent ?? from
@@ -160,7 +160,7 @@ const run = Effect.fnUntraced(function* (input: {
     Effect.mapError(({ _tag, message }) =>
       failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
     ),
-    named
+    withName
   )
   if (!input.json) {
     // The last line is a command, which is copied.

@@ -240,10 +240,10 @@ const readPlan = Effect.fnUntraced(function* (path: string, conversation: Conver
   const text = yield* fs
     .readFileString(path)
     .pipe(Effect.mapError(() => badInput(`${path} cannot be read; expected a plan saved with --plan --out`)))
-  const named = Option.getOrUndefined(planStrategy(text))?.plan.strategy ?? defaultPolicy.strategy
-  if (!isStrategyName(named)) {
+  const strategy = Option.getOrUndefined(planStrategy(text))?.plan.strategy ?? defaultPolicy.strategy
+  if (!isStrategyName(strategy)) {
     return yield* badInput(
-      `${path} was made with the strategy ${named}; expected ${StrategyName.literals.join(" or ")}`
+      `${path} was made with the strategy ${strategy}; expected ${StrategyName.literals.join(" or ")}`
     )
   }
   const file = yield* Schema.decodeEffect(planJson)(text).pipe(

@@ -22,12 +22,12 @@ import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import {
   type SettingsFileState,
+  type SettingsNotice,
   type EffectiveSettings,
   Settings,
   type SettingsError,
   type SettingsPlace
 } from "../../services/settings/Settings.ts"
-import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { keyNames, noKeyText } from "../flags/ApiKey.ts"
 import * as Input from "../flags/SharedFlags.ts"
@@ -184,8 +184,7 @@ const noticeIfOverridden = Effect.fnUntraced(function* (path: SettingsPath, plac
   const { read, states } = yield* Settings
   const { files } = yield* states
   const own = files.find((file) => file.place === place)
-  if (own?.state._tag === "LeftOut")
-    return yield* Output.notice(`it has no effect yet: ${leftOutLine(own.state.reason)}`)
+  if (own?.state._tag === "LeftOut") return yield* Output.notice(`it has no effect yet: ${leftOutLine(own.state.why)}`)
   const set = yield* Effect.option(read)
   const stronger = Option.isNone(set) ? undefined : set.value.sources.get(dotted(path))?.at(-1)
   if (stronger === undefined || stronger.place === place || own === undefined) return
@@ -248,7 +247,7 @@ const stateText = (state: SettingsFileState["state"]): string => {
     case "Counts":
       return "in use"
     case "LeftOut":
-      return `ignored: ${leftOutLine(state.reason)}`
+      return `ignored: ${leftOutLine(state.why)}`
     case "Broken":
       return "invalid"
   }
@@ -301,7 +300,7 @@ const checkFile = ({ file, place, state }: SettingsFileState): ReadonlyArray<Che
     case "Absent":
       return [ok(name, `${file} does not exist; nothing is set there`)]
     case "LeftOut":
-      return [warning(name, `${file} is ignored: ${leftOutLine(state.reason)}`)]
+      return [warning(name, `${file} is ignored: ${leftOutLine(state.why)}`)]
     case "Broken":
       return [problem(name, state.error.message)]
     case "Counts":

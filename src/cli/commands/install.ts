@@ -53,8 +53,8 @@ const placesOf = Effect.fnUntraced(function* (folder: string, { data, home }: In
 
 const orFailed = Effect.mapError(({ message }: InstallError) => failed(message))
 
-const leadsOut = ({ file, named }: LocatedFile): string =>
-  `${printableLine(named)} leads out of its folder, to ${printableLine(file)}`
+const leadsOut = ({ expectedPath, file }: LocatedFile): string =>
+  `${printableLine(expectedPath)} leads out of its folder, to ${printableLine(file)}`
 
 /** Names the files outside the agent's folder, and asks whether to go on. Without a question, they are refused. */
 const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile>, yes: boolean) {

@@ -119,8 +119,8 @@ const excerptOf = ({ content, id }: Entry): typeof MessageExcerpt.Type => ({
 
 /** Returns the first two messages with text and the last two of the others. */
 const ends = (all: ReadonlyArray<Entry>) => {
-  const told = all.filter(({ author, content }) => author === undefined && plainText(content).trim() !== "")
-  return { first: told.slice(0, 2), last: told.slice(2).slice(-2) }
+  const messages = all.filter(({ author, content }) => author === undefined && plainText(content).trim() !== "")
+  return { first: messages.slice(0, 2), last: messages.slice(2).slice(-2) }
 }
 
 const show = Command.make(

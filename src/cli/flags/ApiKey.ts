@@ -10,10 +10,10 @@ export const keyNames: Effect.Effect<ReadonlyArray<string>> = Effect.map(keysTha
   keys.map(([, variable]) => variable)
 )
 
-/** Whether a key is set, or `named` is a model that needs none. */
-export const canAsk = (named: string | undefined): Effect.Effect<boolean> =>
+/** Whether a key is set, or `model` is one that needs none. */
+export const canAsk = (model: string | undefined): Effect.Effect<boolean> =>
   Effect.map(configuredProviders, (configured) =>
-    named === undefined ? configured.size > 0 : reachOf(named, configured)._tag !== "NoKey"
+    model === undefined ? configured.size > 0 : reachOf(model, configured)._tag !== "NoKey"
   )
 
 const maxNamedModels = 3
@@ -25,14 +25,14 @@ export const noKeyText = `no API key: get one at https://aistudio.google.com/api
 const withoutModel =
   "without a key, these work: find, cost, inspect, compress, rescue, secrets, recall, replay, and chat --model replay:FILE"
 
-/** What to do when the key of the model `named` is missing, in lines: what it needs, which model can be asked, or how to get a key, and what works without. */
-export const missingKeyLines = Effect.fnUntraced(function* (named: string | undefined) {
+/** What to do when the key of the model is missing, in lines: what it needs, which model can be asked, or how to get a key, and what works without. */
+export const missingKeyLines = Effect.fnUntraced(function* (model: string | undefined) {
   const keys = yield* keysThatAreSet
   const configured = yield* configuredProviders
   const { first, reach } = accessOf(configured)
-  const reached = named === undefined ? undefined : reach(named)
+  const reached = model === undefined ? undefined : reach(model)
   const needed = reached?._tag === "NoKey" ? reached.variable : undefined
-  const needsText = `${named} needs a key: set ${needed}`
+  const needsText = `${model} needs a key: set ${needed}`
   if (needed !== undefined && first !== undefined) {
     const variable = keys.find(([provider]) => configured.has(provider))?.[1] ?? ""
     return [needsText, `${variable} is set: use --model ${first}, or palimpsest config set model ${first}`]

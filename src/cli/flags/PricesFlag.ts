@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { Flag } from "effect/cli"
-import { parsePrices, priceProblemText, pricesWith } from "../../domain/tokens/Prices.ts"
+import { parsePrices, pricesWith } from "../../domain/tokens/Prices.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./SharedFlags.ts"
@@ -20,7 +20,5 @@ const settingPrices = Effect.map(FileWindow.settings, ({ models }) => pricesWith
 export const read = Effect.fnUntraced(function* (file: string | undefined) {
   if (file === undefined) return yield* settingPrices
   const table = parsePrices(yield* Input.fileText(file, "--prices expects a JSON file of prices"))
-  return Result.isFailure(table)
-    ? yield* badInput(`${file}: ${priceProblemText(table.failure)}`)
-    : { source: file, table: table.success }
+  return Result.isFailure(table) ? yield* badInput(`${file}: ${table.failure}`) : { source: file, table: table.success }
 })

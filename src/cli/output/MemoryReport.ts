@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import type { LoadedMemory } from "../../domain/memory/MemoryText.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
@@ -20,7 +19,7 @@ export const withTokens = Effect.fnUntraced(function* (loaded: LoadedMemory) {
     .count(loaded.blocks.map(({ text }) => ({ text })))
     .pipe(Effect.mapError(({ message }) => failed(`the tokens could not be counted: ${message}`)))
   const untrusted = loaded.untrusted.map((file) => noticeLine({ _tag: "UntrustedMemory", file }))
-  const problems = [...untrusted, ...loaded.problems.map(memoryProblemText)]
+  const problems = [...untrusted, ...loaded.problems]
   const blocks = loaded.blocks.map((block, i) => ({ ...block, tokens: Math.ceil(counts[i] ?? 0) }))
   return { blocks, tokens: blocks.reduce((sum, { tokens }) => sum + tokens, 0), problems }
 })

@@ -7,7 +7,7 @@ import type { RuntimeHandlers } from "../../services/runtime/Runtime.ts"
 import type { RuntimeError, SessionSelectionError } from "../../services/runtime/RuntimeError.ts"
 import { type Notify, noticeText, type RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
 import type { SessionStoreError } from "../../services/session/SessionStore.ts"
-import { type LeftOutReason, leftOutText } from "../../services/settings/SettingsNotice.ts"
+import type { SettingsNotice } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
@@ -16,10 +16,10 @@ import { ago } from "./TimeText.ts"
 
 const trustHint = "; to trust it: palimpsest trust"
 
-const leftOutHint = ({ _tag }: LeftOutReason): string => (_tag === "Untrusted" ? trustHint : "")
+const settingsHint = ({ isUntrusted }: SettingsNotice): string => (isUntrusted === true ? trustHint : "")
 
 /** Why a settings file is ignored, and what to do. */
-export const leftOutLine = (reason: LeftOutReason): string => `${leftOutText(reason)}${leftOutHint(reason)}`
+export const leftOutLine = (why: SettingsNotice): string => `${why.text}${settingsHint(why)}`
 
 /** Why a fact was not remembered, and what to do; safe for a terminal. */
 export const memoryErrorLine = ({ kind, message }: MemoryError): string =>
@@ -31,7 +31,7 @@ const hint = (notice: RuntimeNotice): string => {
     case "Message":
       return ""
     case "Settings":
-      return notice.notice._tag === "LeftOut" ? leftOutHint(notice.notice.reason) : ""
+      return settingsHint(notice.notice)
     case "UnknownModel":
       return ` (to set it: palimpsest config set models.${notice.model}.window N)`
     case "UntrustedFolder":

@@ -16,7 +16,7 @@ export interface Point {
 }
 
 /** A marked message: its link target (a fragment, `#e12`) and its label. */
-export interface Mark extends Point {
+export interface MarkedPoint extends Point {
   /** Link target; undefined when the message is not on the page. */
   readonly href: string | undefined
   /** Text shown for the mark. */
@@ -52,10 +52,10 @@ export interface Chart {
     readonly filled: boolean
     readonly stepped: boolean
     /** Points of the line that are marked, in its colour. */
-    readonly dots?: ReadonlyArray<Mark>
+    readonly dots?: ReadonlyArray<MarkedPoint>
   }>
   /** Marked messages. */
-  readonly marks: ReadonlyArray<Mark>
+  readonly marks: ReadonlyArray<MarkedPoint>
   /** Compactions, oldest first. */
   readonly cuts: ReadonlyArray<Cut>
 }

@@ -23,7 +23,7 @@ import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
 import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
-import { partMarkup, type PartLook, pieces, roomOf } from "./Parts.ts"
+import { partMarkup, type PartLook, partTexts, roomOf } from "./Parts.ts"
 
 /**
  * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
@@ -163,7 +163,7 @@ const partLimitOf = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   yield* Work.run(
     Work.eachItem(rows, ({ entry }) => {
       for (const [index, part] of entry.content.parts.slice(0, partsOfMessage).entries()) {
-        const length = pieces(entry, index, part).reduce((total, each) => total + roomOf(each), 0)
+        const length = partTexts(entry, index, part).reduce((total, each) => total + roomOf(each), 0)
         for (const [which, limit] of partLimits.entries())
           totals[which] = (totals[which] ?? 0) + Math.min(limit, length)
       }
@@ -178,7 +178,7 @@ const words = (entry: Entry): string => {
   for (const [index, part] of entry.content.parts.entries()) {
     if (summary.length >= wordLimit) break
     const before = summary === "" ? "" : " · "
-    const own = pieces(entry, index, part)[0]?.text ?? ""
+    const own = partTexts(entry, index, part)[0]?.text ?? ""
     const text = isCall(part)
       ? `${part.functionCall.name} ${callWords(part.functionCall.args)}`
       : isResponse(part)
@@ -244,13 +244,13 @@ const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, 
   }
   const kinds = new Set(entry.content.parts.map((part) => partKindOf(entry, part)))
   const isInView = row.shortened !== undefined
-  const stretches = [...sums].map(([kind, tokens]) => ({ of: `k-${kind}${isInView ? "" : " gone"}`, tokens }))
+  const segments = [...sums].map(([kind, tokens]) => ({ of: `k-${kind}${isInView ? "" : " gone"}`, tokens }))
   const parts = entry.content.parts.slice(0, partCount)
   const rest = entry.content.parts.length - parts.length
   const classes = row.turn === undefined ? "message" : "message turn"
   return markup`<li id="${entry.id}" class="${classes}" data-kinds="${[...kinds].join(" ")}" data-view="${isInView ? "in" : "left"}">
 <details><summary>
-<span class="id">${entry.id}</span><span class="who">${who(entry)}</span>${bar(stretches, largest)}
+<span class="id">${entry.id}</span><span class="who">${who(entry)}</span>${bar(segments, largest)}
 <span class="n">${number(row.tokens)}</span><span class="words">${look.hidesTexts ? toolsOf(entry) : words(entry)}</span>
 </summary>
 <p class="about">${about(row)}</p>

@@ -10,7 +10,7 @@ export const kindOrder: ReadonlyArray<PartKind> = PartKind.literals
 export const swatch = (kind: PartKind): Html => markup`<i class="swatch k-${kind}"></i>`
 
 /** A segment of a bar. */
-export interface Stretch {
+export interface BarSegment {
   /** The class that colours the segment. */
   readonly of: string
   /** Tokens of the segment. */
@@ -25,9 +25,9 @@ const percent = (part: number, whole: number): string => {
 /**
  * Draws segments side by side; `whole` is the full width. The bar repeats numbers beside it and is hidden from screen readers.
  */
-export const bar = (stretches: ReadonlyArray<Stretch>, whole: number, name = "bar"): Html => {
+export const bar = (segments: ReadonlyArray<BarSegment>, whole: number, name = "bar"): Html => {
   let before = 0
-  const rects = stretches.flatMap(({ of, tokens }) => {
+  const rects = segments.flatMap(({ of, tokens }) => {
     if (!(tokens > 0) || !(whole > 0)) return []
     const from = percent(before, whole)
     before += tokens

@@ -35,7 +35,7 @@ const escapes: Readonly<Record<string, string>> = {
 const hex = (code: number): string => code.toString(16).toUpperCase()
 
 /** A visible, harmless form of a character that has no glyph of its own. */
-const named = (character: string): string => {
+const visibleForm = (character: string): string => {
   const code = character.codePointAt(0) ?? 0
   // Caret notation, as terminals show it: ^[ is escape, ^? is delete.
   if (code < 0x20 || code === 0x7f) return `⟨^${String.fromCharCode(code ^ 0x40)}⟩`
@@ -46,7 +46,7 @@ const named = (character: string): string => {
 
 /** Escapes a text for use as text or as a quoted attribute value. The result is well-formed for every input. */
 export const escape = (text: string): string =>
-  plain.test(text) ? text : text.replace(special, (character) => escapes[character] ?? named(character))
+  plain.test(text) ? text : text.replace(special, (character) => escapes[character] ?? visibleForm(character))
 
 const rendered = (value: Value): string => {
   if (typeof value === "string") return escape(value)

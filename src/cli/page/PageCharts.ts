@@ -8,7 +8,7 @@ import {
 import type { Report } from "../output/InspectReport.ts"
 import { maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
-import type { Chart, Mark, Point } from "./Charts.ts"
+import type { Chart, MarkedPoint, Point } from "./Charts.ts"
 
 /** The data of the charts on the page of `inspect`. */
 
@@ -46,8 +46,8 @@ export const marksOf = (
   conversation: Conversation,
   sizes: ReadonlyArray<number>,
   isShown: (entry: EntryId) => boolean
-): ReadonlyArray<Mark> => {
-  let marks: Array<Mark & { readonly added: number }> = []
+): ReadonlyArray<MarkedPoint> => {
+  let marks: Array<MarkedPoint & { readonly added: number }> = []
   for (const [index, entry] of entries(conversation).entries()) {
     const added = entry.author === "environment" ? 0 : entryTokens(entry)
     if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
@@ -68,7 +68,7 @@ export const growthChart = (
   report: Report,
   sizes: ReadonlyArray<number>,
   laidAt: ReadonlyArray<number>,
-  marks: ReadonlyArray<Mark>
+  marks: ReadonlyArray<MarkedPoint>
 ): Chart => {
   const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
   const cuts = laidAt.map((laid, index) => {

@@ -119,14 +119,14 @@ interface ShownEntry {
 }
 
 /** One text of a part. `name` says what it is; it is empty for plain text. */
-export interface Piece {
+export interface PartText {
   readonly name: string
   readonly text: string
 }
 
 const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? ""
 
-const callPieces = (args: unknown, source: string | undefined): ReadonlyArray<Piece> => {
+const callTexts = (args: unknown, source: string | undefined): ReadonlyArray<PartText> => {
   if (source !== undefined) return [{ name: "as it was read", text: source }]
   if (!Predicate.isObject(args)) return args === undefined ? [] : [{ name: "", text: json(args) }]
   return Object.entries(args).map(([name, value]) => ({ name, text: typeof value === "string" ? value : json(value) }))
@@ -140,9 +140,9 @@ const mediaText = (part: Part): string => {
 }
 
 /** Returns the texts of a part. Text is kept exactly; arguments are listed one by one, other content as JSON. */
-export const pieces = (entry: Entry, index: number, part: Part): ReadonlyArray<Piece> => {
+export const partTexts = (entry: Entry, index: number, part: Part): ReadonlyArray<PartText> => {
   const source = sourceOf(entry, index)
-  if (isCall(part)) return callPieces(part.functionCall.args, source)
+  if (isCall(part)) return callTexts(part.functionCall.args, source)
   if (isResponse(part)) {
     const text = outputText(part)
     return text === undefined
@@ -194,11 +194,11 @@ const laidOut = (shown: Html, exact: Html, name: string): Html =>
     ? exact
     : markup`${shown}<details class="exact"><summary class="plainly">${name}</summary>${exact}</details>`
 
-/** Characters that a piece uses of its part's limit, including the markup of its name. */
-export const roomOf = ({ name, text }: Piece): number => text.length + (name === "" ? 0 : 20 + name.length)
-const lengthOf = (all: ReadonlyArray<Piece>): number => all.reduce((total, { text }) => total + text.length, 0)
+/** Characters that a text uses of its part's limit, including the markup of its name. */
+export const roomOf = ({ name, text }: PartText): number => text.length + (name === "" ? 0 : 20 + name.length)
+const lengthOf = (all: ReadonlyArray<PartText>): number => all.reduce((total, { text }) => total + text.length, 0)
 
-const piece = ({ name, text }: Piece): Html =>
+const textBlock = ({ name, text }: PartText): Html =>
   markup`${name === "" ? none : markup`<p>${clipped(name, 200)}</p>`}${preformattedDiff(text) ?? preformatted(text)}`
 
 /** Markup for a part, with at most `limit` characters of text. */
@@ -212,7 +212,7 @@ export const partMarkup = (
   const kind = partKindOf(entry, part)
   const tool = part.functionCall?.name ?? part.functionResponse?.name
   const handle = entry.handles[index]
-  const all = pieces(entry, index, part)
+  const all = partTexts(entry, index, part)
   let room = limit
   let more = lengthOf(all)
   const shown = all.flatMap((each) => {
@@ -220,7 +220,7 @@ export const partMarkup = (
     const text = firstUnits(each.text, room)
     room -= roomOf(each)
     more -= text.length
-    return [piece({ name: each.name, text })]
+    return [textBlock({ name: each.name, text })]
   })
   const exact = markup`${shown}`
   const texts = !laysOut
@@ -233,11 +233,11 @@ export const partMarkup = (
   const replaced = shortened?.get(index)
   const size = plural(entry.tokens[index] ?? 0, "token")
   const shortly = replaced === undefined ? "" : `, shortened to ${number(replaced.tokens)} in the view`
-  const named = handle === undefined ? none : markup` · <code>${handle}</code>`
+  const handleTag = handle === undefined ? none : markup` · <code>${handle}</code>`
   const called = tool === undefined ? "" : ` ${clipped(tool, 200)}`
   const rest = handle === undefined ? none : markup`: <code>${recall} ${handle}</code>`
   return markup`<div class="part">
-<p>${swatch(kind)}<b>${kindNames[kind]}${called}</b>, ${size}${shortly}${named}</p>
+<p>${swatch(kind)}<b>${kindNames[kind]}${called}</b>, ${size}${shortly}${handleTag}</p>
 ${
   hidesTexts
     ? markup`<p>${plural(lengthOf(all), "character")}, not shown</p>`

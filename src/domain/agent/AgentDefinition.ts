@@ -212,71 +212,21 @@ const Remote = Schema.Struct({
 const decodeLocal = Schema.decodeUnknownResult(Local)
 const decodeRemote = Schema.decodeUnknownResult(Remote)
 
-/** An invalid field of the front matter. */
-export type FieldProblem =
-  | { readonly _tag: "InvalidField"; readonly field: string; readonly expected: string }
-  | { readonly _tag: "UnknownField"; readonly field: string; readonly fields: ReadonlyArray<string> }
-
-/** Why a file defines no agent. */
-export type DefinitionProblem =
-  | FrontMatterProblem
-  /** The front matter is neither fields nor a list. */
-  | { readonly _tag: "NoFields" }
-  | { readonly _tag: "NoAgents" }
-  /** An item of the list is no object. */
-  | { readonly _tag: "NoObject" }
-  | { readonly _tag: "InvalidFields"; readonly problems: ReadonlyArray<FieldProblem> }
-  /** Nothing stands below the front matter. */
-  | { readonly _tag: "NoPrompt" }
-  /** `index` counts from 0. */
-  | { readonly _tag: "InList"; readonly index: number; readonly problem: DefinitionProblem }
-
-const fieldProblemText = (problem: FieldProblem): string =>
-  problem._tag === "InvalidField"
-    ? `${problem.field}: expected ${problem.expected}`
-    : `${problem.field}: there is no such field; expected one of ${problem.fields.join(", ")}`
-
-/** A problem in words, in one line: the fields, and what was expected there. */
-export const definitionProblemText = (problem: DefinitionProblem): string => {
-  switch (problem._tag) {
-    case "NoFrontMatter":
-      return "expected front matter: a line ---, fields in YAML, a line ---"
-    case "NoYaml": {
-      const hint = /alias '\*'/.test(problem.detail) ? `; write "*" with quotes` : ""
-      return `front matter: expected YAML; ${problem.detail}${hint}`
-    }
-    case "NoFields":
-      return "front matter: expected fields, at least name and description"
-    case "NoAgents":
-      return "front matter: expected at least one agent"
-    case "NoObject":
-      return "expected an object with a name and an agent card"
-    case "InvalidFields":
-      return problem.problems.map(fieldProblemText).join("; ")
-    case "NoPrompt":
-      return "the text below the front matter: expected the agent's instructions"
-    case "InList":
-      return `agent ${problem.index + 1} of the list: ${definitionProblemText(problem.problem)}`
-  }
-}
-
-/** The invalid fields of the front matter. */
+/** The invalid fields of the front matter, each with what was expected. */
 const wrongIn = (
   value: Readonly<Record<string, unknown>>,
   { fields }: { readonly fields: Readonly<Record<string, Schema.Codec<unknown, unknown>>> }
-): ReadonlyArray<FieldProblem> => {
+): ReadonlyArray<string> => {
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(fields, key))
-  const wrong = Object.entries(fields).flatMap(([key, schema]): ReadonlyArray<FieldProblem> => {
+  const wrong = Object.entries(fields).flatMap(([key, schema]) => {
     const expected = String(SchemaAST.resolve(schema.ast)?.["expected"])
     const given = Object.hasOwn(value, key) ? { [key]: value[key] } : {}
     return Result.isSuccess(Schema.decodeResult(Schema.Struct({ [key]: schema }))(given))
       ? []
-      : [{ _tag: "InvalidField", field: key, expected }]
+      : [`${key}: expected ${expected}`]
   })
-  return [
-    ...wrong,
-    ...unknown.map((field): FieldProblem => ({ _tag: "UnknownField", field, fields: Object.keys(fields) }))
-  ]
+  const names = Object.keys(fields).join(", ")
+  return [...wrong, ...unknown.map((key) => `${key}: there is no such field; expected one of ${names}`)]
 }
 
 /** Characters of a description. Every model request carries the descriptions of all agents. */
@@ -288,13 +238,11 @@ const clipped = (description: string): string => {
   return line.length <= maxDescriptionChars ? line : `${firstUnits(line, maxDescriptionChars - 1)}…`
 }
 
-const broken = (problem: DefinitionProblem): Result.Result<never, DefinitionProblem> => Result.fail(problem)
-
-const remoteOf = (value: unknown): Result.Result<RemoteAgent, DefinitionProblem> => {
-  if (!Predicate.isObject(value)) return broken({ _tag: "NoObject" })
+const remoteOf = (value: unknown): Result.Result<RemoteAgent, string> => {
+  if (!Predicate.isObject(value)) return Result.fail("expected an object with a name and an agent card")
   const wrong = wrongIn(value, Remote)
   const read = decodeRemote(value)
-  if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
+  if (wrong.length > 0 || Result.isFailure(read)) return Result.fail(wrong.join("; "))
   const {
     agent_card_json: json,
     agent_card_url: url,
@@ -305,14 +253,7 @@ const remoteOf = (value: unknown): Result.Result<RemoteAgent, DefinitionProblem>
   } = read.success
   const card =
     url !== undefined && json === undefined ? { url } : json !== undefined && url === undefined ? { json } : undefined
-  if (card === undefined) {
-    const problem = {
-      _tag: "InvalidField",
-      field: "agent_card_url",
-      expected: "either this or agent_card_json"
-    } as const
-    return broken({ _tag: "InvalidFields", problems: [problem] })
-  }
+  if (card === undefined) return Result.fail("agent_card_url: expected either this or agent_card_json")
   const clip = clipped(description ?? "")
   return Result.succeed({
     kind: "remote",
@@ -324,14 +265,11 @@ const remoteOf = (value: unknown): Result.Result<RemoteAgent, DefinitionProblem>
   })
 }
 
-const localOf = (
-  value: Readonly<Record<string, unknown>>,
-  body: string
-): Result.Result<LocalAgent, DefinitionProblem> => {
+const localOf = (value: Readonly<Record<string, unknown>>, body: string): Result.Result<LocalAgent, string> => {
   const wrong = wrongIn(value, Local)
   const read = decodeLocal(value)
-  if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
-  if (body === "") return broken({ _tag: "NoPrompt" })
+  if (wrong.length > 0 || Result.isFailure(read)) return Result.fail(wrong.join("; "))
+  if (body === "") return Result.fail("the text below the front matter: expected the agent's instructions")
   const front = read.success
   return Result.succeed({
     kind: "local",
@@ -363,25 +301,20 @@ interface FrontMatter {
   readonly body: string
 }
 
-/** Why a file has no front matter. `detail` is the YAML parser's message. */
-export type FrontMatterProblem =
-  | { readonly _tag: "NoFrontMatter" }
-  | { readonly _tag: "NoYaml"; readonly detail: string }
-
-/** Parses a Markdown file with YAML front matter. */
-export const frontMatter = (file: string): Result.Result<FrontMatter, FrontMatterProblem> => {
+/** Parses a Markdown file with YAML front matter. `content` says what stands in it, should it be missing. */
+export const frontMatter = (file: string, content: string): Result.Result<FrontMatter, string> => {
   const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n")
   const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
+  if (whole === undefined) return Result.fail(`expected front matter: a line ---, ${content}, a line ---`)
   return Result.try({
     // One line is added in front so that line numbers match the file.
     try: () => ({ fields: parse(`\n${front}`), body: text.slice(whole.length).trim() }),
-    catch: (error) => ({ _tag: "NoYaml", detail: errorText(error) })
+    catch: (error) => `front matter: expected YAML; ${errorText(error)}`
   })
 }
 
 /**
- * Parses the agents that a file defines: one, or several remote agents if its front matter is a list.
+ * Parses the agents that a file defines: one, or several remote agents if its front matter is a list. The failure says in one line what was expected.
  *
  * **Example** (Reading the definition of an agent)
  *
@@ -395,26 +328,29 @@ export const frontMatter = (file: string): Result.Result<FrontMatter, FrontMatte
  * console.log(Result.isSuccess(read) && read.success.map(({ name }) => name)) // => [ 'reviewer' ]
  * ```
  */
-export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
-  const read = frontMatter(file)
-  if (Result.isFailure(read)) return broken(read.failure)
+export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
+  const read = frontMatter(file, "fields in YAML")
+  if (Result.isFailure(read)) {
+    const hint = /alias '\*'/.test(read.failure) ? `; write "*" with quotes` : ""
+    return Result.fail(`${read.failure}${hint}`)
+  }
   const { body, fields: value } = read.success
   if (Array.isArray(value)) return listed(value)
-  if (!Predicate.isObject(value)) return broken({ _tag: "NoFields" })
+  if (!Predicate.isObject(value)) return Result.fail("front matter: expected fields, at least name and description")
   return value["kind"] === "remote"
     ? Result.map(remoteOf(value), (agent) => [agent])
     : Result.map(localOf(value, body), (agent) => [agent])
 }
 
 /** A list defines remote agents only, because the body cannot belong to several. */
-const listed = (values: ReadonlyArray<unknown>): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
+const listed = (values: ReadonlyArray<unknown>): Result.Result<ReadonlyArray<AgentDefinition>, string> => {
   const agents: Array<RemoteAgent> = []
   for (const [index, value] of values.entries()) {
     const read = remoteOf(value)
-    if (Result.isFailure(read)) return broken({ _tag: "InList", index, problem: read.failure })
+    if (Result.isFailure(read)) return Result.fail(`agent ${index + 1} of the list: ${read.failure}`)
     agents.push(read.success)
   }
-  return agents.length === 0 ? broken({ _tag: "NoAgents" }) : Result.succeed(agents)
+  return agents.length === 0 ? Result.fail("front matter: expected at least one agent") : Result.succeed(agents)
 }
 
 /** Whether a file or an agent of this name is ignored. Names that start with `_` are drafts or texts that others include. */

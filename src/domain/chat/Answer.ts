@@ -12,7 +12,7 @@ import type { AnswerFault } from "./ChatEvent.ts"
 export const unspecifiedReason = "FINISH_REASON_UNSPECIFIED"
 
 /** The fields of a `ModelChunk` that are used here. */
-interface Piece {
+interface AnswerPiece {
   readonly parts: ReadonlyArray<Part>
   readonly finishReason?: string | undefined
   readonly usage?: Usage | undefined
@@ -68,7 +68,7 @@ export class AnswerBuilder {
   private readonly ids = new Set<string>()
 
   /** Adds the next piece. Returns its calls, each with its index in the answer's parts. */
-  push({ citations = [], finishReason, parts, usage }: Piece): ReadonlyArray<PlacedCall> {
+  push({ citations = [], finishReason, parts, usage }: AnswerPiece): ReadonlyArray<PlacedCall> {
     const calls: Array<PlacedCall> = []
     this.hasPieces = true
     this.count += parts.length

@@ -14,31 +14,11 @@ import { unprotect } from "../text/UntrustedText.ts"
 
 /** The rules that the laws impose on what a strategy returns, whoever wrote it. */
 
-/** What a strategy did that no strategy may do. */
-export interface BrokenRule {
-  readonly rule:
-    | "unknown message"
-    | "changed words"
-    | "separated call"
-    | "unanswered message"
-    | "foreign message"
-    | "not smaller"
-  /** The message that it is about, if it is about one. */
-  readonly entry: EntryId | undefined
-}
+const unknownMessage = "it names a message that the window does not show"
+const separatedCall = "it separates a call from its response"
 
-const texts: Readonly<Record<BrokenRule["rule"], string>> = {
-  "unknown message": "it names a message that the window does not show",
-  "changed words": "it changes more than tool results and media",
-  "separated call": "it separates a call from its response",
-  "unanswered message": "it drops a message that has no answer yet",
-  "foreign message": "it inserts something other than text",
-  "not smaller": "its result is no smaller than what it replaces"
-}
-
-/** Describes a broken rule. Completes "the strategy … was not used: …". */
-export const brokenRuleText = ({ entry, rule }: BrokenRule): string =>
-  entry === undefined ? texts[rule] : `${texts[rule]} (${entry})`
+/** The rule with the message that broke it. */
+const brokenAt = (rule: string, entry: EntryId): string => `${rule} (${entry})`
 
 /** Whether a part may be shown like this: a result as a result of the same call, media as a note of the runtime. */
 const mayReplace = (original: Part, replacement: Part): boolean => {
@@ -51,12 +31,12 @@ const mayReplace = (original: Part, replacement: Part): boolean => {
 const brokenByShortening = (
   items: ReadonlyMap<EntryId, ViewItem>,
   shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
-): BrokenRule | undefined => {
+): string | undefined => {
   for (const { entry, part, replacement } of shorten) {
     const item = items.get(entry)
     const original = item === undefined ? undefined : itemParts(item)[part]
-    if (original === undefined) return { rule: "unknown message", entry }
-    if (!mayReplace(original, replacement)) return { rule: "changed words", entry }
+    if (original === undefined) return brokenAt(unknownMessage, entry)
+    if (!mayReplace(original, replacement)) return brokenAt("it changes more than tool results and media", entry)
   }
   return undefined
 }
@@ -80,24 +60,26 @@ const brokenByDrop = (
   items: ReadonlyArray<ViewItem>,
   { from, to }: NonNullable<Patch["drop"]>,
   inserted: string
-): BrokenRule | undefined => {
+): string | undefined => {
   const first = items.findIndex(({ entry }) => entry.id === from)
   const last = items.findIndex(({ entry }) => entry.id === to)
-  if (first < 0 || last < first) return { rule: "unknown message", entry: first < 0 ? from : to }
+  if (first < 0 || last < first) return brokenAt(unknownMessage, first < 0 ? from : to)
   const clean = cleanCuts(items)
   // Nothing before the first message can be separated from it.
   const isCleanStart = clean[first] === true || items.slice(0, first).every(isEnvironment)
-  if (!isCleanStart || !clean[last + 1]) return { rule: "separated call", entry: isCleanStart ? to : from }
+  if (!isCleanStart || !clean[last + 1]) return brokenAt(separatedCall, isCleanStart ? to : from)
   const end = items[items.length - 1]
   if (end === undefined || last < items.length - 1) return undefined
-  if (end.entry.content.parts.some(isCall) && end.entry.content.role === "model")
-    return { rule: "separated call", entry: to }
+  if (end.entry.content.parts.some(isCall) && end.entry.content.role === "model") return brokenAt(separatedCall, to)
   return isUnanswered(end) && !inserted.includes(wordsOf(end.entry.content).slice(0, quotedChars))
-    ? { rule: "unanswered message", entry: to }
+    ? brokenAt("it drops a message that has no answer yet", to)
     : undefined
 }
 
-/** Returns the rule that this change breaks; undefined when it breaks none. Sizes are compared elsewhere. */
+/**
+ * Returns the rule that this change breaks, in words that complete "the strategy … was not used: …"; undefined when it
+ * breaks none. Sizes are compared elsewhere.
+ */
 export const brokenRule = (
   conversation: Conversation,
   {
@@ -109,12 +91,12 @@ export const brokenRule = (
     readonly insert: ReadonlyArray<{ readonly content: Content }>
     readonly shorten: ReadonlyArray<{ readonly entry: EntryId; readonly part: number; readonly replacement: Part }>
   }
-): BrokenRule | undefined => {
+): string | undefined => {
   const items = view(conversation)
   const isText = (part: Part) => typeof part.text === "string" && !isCall(part) && !isResponse(part) && !isMedia(part)
   const foreign = insert.findIndex(({ content }) => !content.parts.every(isText))
   if (foreign >= 0 || (insert.length > 0 && drop === undefined)) {
-    return { rule: "foreign message", entry: entryId(conversation.next + Math.max(0, foreign)) }
+    return brokenAt("it inserts something other than text", entryId(conversation.next + Math.max(0, foreign)))
   }
   return (
     brokenByShortening(new Map(items.map((item) => [item.entry.id, item])), shorten) ??

@@ -38,13 +38,13 @@ export const bytesOf = (data: string): Bytes => {
   const bits = (letter: number): number => sixBits(text.charCodeAt(letter + Math.floor(letter / line) * (width - line)))
   const at = (place: number): number => {
     if (!(place >= 0 && place < length)) return -1
-    const within = place % 3
-    const letter = Math.floor(place / 3) * 4 + within
+    const offset = place % 3
+    const letter = Math.floor(place / 3) * 4 + offset
     const left = bits(letter)
     const right = bits(letter + 1)
     if (left < 0 || right < 0) return -1
-    if (within === 0) return (left << 2) | (right >> 4)
-    return within === 1 ? ((left & 15) << 4) | (right >> 2) : ((left & 3) << 6) | right
+    if (offset === 0) return (left << 2) | (right >> 4)
+    return offset === 1 ? ((left & 15) << 4) | (right >> 2) : ((left & 3) << 6) | right
   }
   return { length, at }
 }

@@ -36,9 +36,9 @@ const linearized = /\/Linearized\b[^>]{0,256}?\/N\s+(\d{1,9})/u
 /** The object around a position: one node of a page tree. */
 const objectAround = (text: string, place: number): string => {
   const before = text.slice(Math.max(0, place - overlapBytes), place)
-  const behind = text.slice(place, place + overlapBytes)
-  const end = behind.indexOf("endobj")
-  return before.slice(before.lastIndexOf("endobj") + 1) + (end < 0 ? behind : behind.slice(0, end))
+  const after = text.slice(place, place + overlapBytes)
+  const end = after.indexOf("endobj")
+  return before.slice(before.lastIndexOf("endobj") + 1) + (end < 0 ? after : after.slice(0, end))
 }
 
 const streamBegin = /(?<!end)stream\r?\n/gu

@@ -46,8 +46,8 @@ const sniffedKind = (bytes: Bytes): Kind => {
 export function* inlineTokens(mimeType: string, data: string): SlicedWork<number> {
   yield
   const bytes = bytesOf(data)
-  const named = namedKind(mimeType.toLowerCase())
-  switch (named === "unknown" ? sniffedKind(bytes) : named) {
+  const declared = namedKind(mimeType.toLowerCase())
+  switch (declared === "unknown" ? sniffedKind(bytes) : declared) {
     case "image":
       return imageBytesTokens(bytes)
     case "document":

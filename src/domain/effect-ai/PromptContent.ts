@@ -86,11 +86,12 @@ const withExtras = (part: Part, options: Prompt.ProviderOptions, extra: PartExtr
 type Bytes = (bytes: Uint8Array) => string
 
 const fileParts = ({ data, fileName, mediaType, options }: Prompt.FilePart, bytes: Bytes, extra: PartExtra): Part => {
-  const named: PartExtra = fileName === undefined ? extra : { ...extra, fileName }
-  if (data instanceof URL) return withExtras({ fileData: { fileUri: data.href, mimeType: mediaType } }, options, named)
+  const withName: PartExtra = fileName === undefined ? extra : { ...extra, fileName }
+  if (data instanceof URL)
+    return withExtras({ fileData: { fileUri: data.href, mimeType: mediaType } }, options, withName)
   return typeof data === "string"
-    ? withExtras({ inlineData: { mimeType: mediaType, data } }, options, named)
-    : withExtras({ inlineData: { mimeType: mediaType, data: bytes(data) } }, options, { ...named, bytes: true })
+    ? withExtras({ inlineData: { mimeType: mediaType, data } }, options, withName)
+    : withExtras({ inlineData: { mimeType: mediaType, data: bytes(data) } }, options, { ...withName, bytes: true })
 }
 
 const outputPart = (part: Prompt.ToolModelOutputPart): typeof OutputPart.Type =>

@@ -24,7 +24,10 @@ export const boundedMemory = (blocks: ReadonlyArray<MemoryBlock>, { fileChars, t
     left -= Math.min(block.text.length, room)
     if (block.text.length <= room) return block
     const setting = room === fileChars ? "fileChars" : "totalChars"
-    problems.unshift({ _tag: "Cut", file: block.shown, chars: block.text.length, room, setting })
+    const { shown, text } = block
+    problems.unshift({
+      text: `${shown}: has ${text.length} characters, of which ${room} are read (memory.${setting})`
+    })
     return { ...block, text: cutText(block, room) }
   })
   return { blocks: kept.toReversed(), problems }

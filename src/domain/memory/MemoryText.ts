@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import { importTokens } from "./MemoryImports.ts"
-import type { MemoryProblem } from "./MemoryProblem.ts"
 
 /** Renders memory for the model and adds facts to memory files. */
 
@@ -30,8 +29,8 @@ export type MemoryBlock = typeof MemoryBlock.Type
 export interface LoadedMemory {
   /** Global files first, then extensions, then the workspace from the outermost folder inward. */
   readonly blocks: ReadonlyArray<MemoryBlock>
-  /** What could not be read or was left out, each once. */
-  readonly problems: ReadonlyArray<MemoryProblem>
+  /** What could not be read or was left out, in lines, each once. */
+  readonly problems: ReadonlyArray<string>
   /** Files above the working folder that were left out because their folder is not trusted, as shown to the user. */
   readonly untrusted: ReadonlyArray<string>
 }

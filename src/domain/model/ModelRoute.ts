@@ -77,10 +77,10 @@ const noModelText = (name: string): string | undefined => {
 export const reachOf = (name: string, configured: ReadonlySet<string>): ModelReach => {
   const text = noModelText(name)
   if (text !== undefined) return { _tag: "NoModel", text }
-  const named = providerNamed(prefixed.exec(name)?.[1])
+  const provider = providerNamed(prefixed.exec(name)?.[1])
   // A server of one's own, of either kind, may need no key.
-  if (named === "ollama" || named === "openai") return { _tag: "Ready" }
-  const maker = named ?? namedMaker(name) ?? "google"
+  if (provider === "ollama" || provider === "openai") return { _tag: "Ready" }
+  const maker = provider ?? namedMaker(name) ?? "google"
   if (configured.has(maker)) return { _tag: "Ready" }
   return { _tag: "NoKey", variable: keyVariables[maker][0] }
 }
@@ -111,7 +111,7 @@ const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(n
  */
 export const routeOf = (name: string): ModelRoute => {
   const [, prefix, rest] = prefixed.exec(name) ?? []
-  const named = providerNamed(prefix)
-  if (named !== undefined && rest !== undefined && rest !== "") return { provider: named, model: rest }
+  const provider = providerNamed(prefix)
+  if (provider !== undefined && rest !== undefined && rest !== "") return { provider, model: rest }
   return { provider: namedMaker(name) ?? "google", model: name }
 }

@@ -12,9 +12,9 @@ export type Sandbox = "none" | "seatbelt" | "generic"
 
 /** The sandbox that the variable `SANDBOX` names. */
 export const sandboxOf = (value: string | undefined): Sandbox => {
-  const named = value?.trim() ?? ""
-  if (named === "") return "none"
-  return named === "sandbox-exec" ? "seatbelt" : "generic"
+  const name = value?.trim() ?? ""
+  if (name === "") return "none"
+  return name === "sandbox-exec" ? "seatbelt" : "generic"
 }
 
 /** A folder entry in a tree. */

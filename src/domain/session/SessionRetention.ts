@@ -1,4 +1,4 @@
-import { Result, Schema } from "effect"
+import { Result } from "effect"
 import { lastWrittenFirst } from "./SessionOrder.ts"
 
 /** Decides which sessions are deleted under the user's retention settings. Without such settings every session stays. */
@@ -34,31 +34,17 @@ export const parsePeriod = (text: string): number | undefined => {
   return length > 0 && Number.isSafeInteger(length) ? length : undefined
 }
 
-/** Why a setting is invalid. */
-export const RetentionProblem = Schema.TaggedUnion({
-  NoPeriod: { maxAge: Schema.String },
-  /** Shorter than `minRetentionMillis`. */
-  ShortPeriod: { maxAge: Schema.String },
-  NoCount: { maxCount: Schema.Number }
-})
-export type RetentionProblem = typeof RetentionProblem.Type
-
-/** A problem in words: the setting and what was expected. */
-export const retentionProblemText: (problem: RetentionProblem) => string = RetentionProblem.match({
-  NoPeriod: ({ maxAge }) => `maxAge is ${JSON.stringify(maxAge)}; expected a number above 0 and h, d, w or m, like 30d`,
-  ShortPeriod: ({ maxAge }) => `maxAge is ${JSON.stringify(maxAge)}; expected at least a day, like 24h or 30d`,
-  NoCount: ({ maxCount }) => `maxCount is ${maxCount}; expected a whole number above 0`
-})
-
-/** Parses the settings. */
-export const parseRetention = ({ maxAge, maxCount }: RetentionSettings): Result.Result<Retention, RetentionProblem> => {
+/** Parses the settings. The failure names the setting and what was expected. */
+export const parseRetention = ({ maxAge, maxCount }: RetentionSettings): Result.Result<Retention, string> => {
   const age = maxAge === undefined ? undefined : parsePeriod(maxAge)
-  if (maxAge !== undefined && age === undefined) return Result.fail({ _tag: "NoPeriod", maxAge })
+  if (maxAge !== undefined && age === undefined) {
+    return Result.fail(`maxAge is ${JSON.stringify(maxAge)}; expected a number above 0 and h, d, w or m, like 30d`)
+  }
   if (maxAge !== undefined && age !== undefined && age < minRetentionMillis) {
-    return Result.fail({ _tag: "ShortPeriod", maxAge })
+    return Result.fail(`maxAge is ${JSON.stringify(maxAge)}; expected at least a day, like 24h or 30d`)
   }
   if (maxCount !== undefined && !(Number.isSafeInteger(maxCount) && maxCount > 0)) {
-    return Result.fail({ _tag: "NoCount", maxCount })
+    return Result.fail(`maxCount is ${maxCount}; expected a whole number above 0`)
   }
   return Result.succeed({ maxAge: age, maxCount })
 }

@@ -353,8 +353,8 @@ const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
     }
     const value = groups.flatMap((group, at): ReadonlyArray<unknown> => {
       const from = [...place, at]
-      const within = Predicate.isObject(group) ? group["hooks"] : undefined
-      if (!Predicate.isObject(group) || !isList(within)) {
+      const groupHooks = Predicate.isObject(group) ? group["hooks"] : undefined
+      if (!Predicate.isObject(group) || !isList(groupHooks)) {
         skip(rows, from, { why: "it has no list of hooks" })
         return []
       }
@@ -366,7 +366,7 @@ const translateHooks = (gemini: unknown, ours: unknown, rows: Rows) => {
       }
       const isWrong = sequential !== undefined && typeof sequential !== "boolean"
       if (isWrong) skip(rows, [...from, "sequential"], expectedBoolean)
-      const usable = within.flatMap((hook, index) => {
+      const usable = groupHooks.flatMap((hook, index) => {
         const one = hookOf(event, [...from, "hooks", index], hook, rows)
         return one === undefined ? [] : [one]
       })
@@ -382,9 +382,9 @@ const key = (path: JsonPath): string => JSON.stringify(path)
 
 /** Adds a row for everything not covered yet, one per uncovered subtree. */
 const collectUntranslated = (gemini: unknown, rows: Rows) => {
-  const spoken = [...rows.taken, ...rows.kept, ...rows.left].map(({ from }) => from)
-  const coveredKeys = new Set(spoken.map(key))
-  const above = new Set(spoken.flatMap((path) => path.map((_, at) => key(path.slice(0, at)))))
+  const reported = [...rows.taken, ...rows.kept, ...rows.left].map(({ from }) => from)
+  const coveredKeys = new Set(reported.map(key))
+  const above = new Set(reported.flatMap((path) => path.map((_, at) => key(path.slice(0, at)))))
   const walk = (value: unknown, path: JsonPath): void => {
     if (coveredKeys.has(key(path))) return
     const parts = entriesOf(value)

@@ -94,19 +94,19 @@ const withoutMember = (text: string, object: Placed, index: number): string => {
   const member = object.members[index]
   const before = object.members[index - 1]
   if (member === undefined) return text
-  const behind = /^\s*,/.exec(bare.slice(member.end, object.end - 1))?.[0]
+  const commaAfter = /^\s*,/.exec(bare.slice(member.end, object.end - 1))?.[0]
   let from = member.from
-  let to = member.end + (behind?.length ?? 0)
+  let to = member.end + (commaAfter?.length ?? 0)
   const start = text.lastIndexOf("\n", from - 1) + 1
   const end = text.indexOf("\n", to)
   const isAlone = text.slice(start, from).trim() === "" && end >= 0 && text.slice(to, end).trim() === ""
   if (isAlone) {
     from = start
     to = end + 1
-  } else if (behind !== undefined) to += /^[^\S\n]*/.exec(text.slice(to))?.[0].length ?? 0
+  } else if (commaAfter !== undefined) to += /^[^\S\n]*/.exec(text.slice(to))?.[0].length ?? 0
   else from -= /[^\S\n]*$/.exec(text.slice(0, from))?.[0].length ?? 0
   const shorter = `${text.slice(0, from)}${text.slice(to)}`
-  if (behind !== undefined || before === undefined) return shorter
+  if (commaAfter !== undefined || before === undefined) return shorter
   const comma = bare.indexOf(",", before.end)
   return comma < 0 || comma > from ? shorter : `${shorter.slice(0, comma)}${shorter.slice(comma + 1)}`
 }

@@ -40,13 +40,13 @@ const randomSegment = /(?<=\/)(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{20,}(?=\/|$)/g
 const withoutKeys = (_: string, scheme: string, rest: string): string => {
   const end = /[?#]/.exec(rest)?.index ?? rest.length
   const place = rest.slice(0, end).replace(/^[^/]*@/, `${hiddenPart}@`)
-  const behind = rest
+  const parameters = rest
     .slice(end)
     .replace(
       /([?#&;][^?#&;=]*=)[^?#&;]+|([?#&;])[^?#&;=]+(?=[?#&;]|$)/g,
       (_all, name: string | undefined, mark: string | undefined) => `${name ?? mark ?? ""}${hiddenPart}`
     )
-  return scheme + place.replace(randomSegment, hiddenPart) + behind
+  return scheme + place.replace(randomSegment, hiddenPart) + parameters
 }
 
 /** The masked form of a secret argument; undefined when it is not a secret. `whole` replaces all of it. */

@@ -47,13 +47,13 @@ const usageAttributes = ({ answer, cached, prompt, thoughts }: Usage): Telemetry
  * milliseconds.
  */
 export const eventEntry = (event: ChatEvent, prompts: boolean, tool?: string): TelemetryEntry | undefined => {
-  const named = prompts ? (name: string) => name : safeName
+  const nameOf = prompts ? (name: string) => name : safeName
   switch (event._tag) {
     case "ModelInfo":
-      return entry("request", { model: named(event.model), limit: event.limit })
+      return entry("request", { model: nameOf(event.model), limit: event.limit })
     case "Finished":
       return entry("turn", {
-        reason: named(event.reason),
+        reason: nameOf(event.reason),
         tokens: event.tokens,
         limit: event.limit,
         ...(event.usage === null
@@ -66,7 +66,7 @@ export const eventEntry = (event: ChatEvent, prompts: boolean, tool?: string): T
       return entry("retry", { attempt: event.attempt, reason: event.reason, delay: event.delay })
     case "ToolCallResponse":
       return entry("tool_call", {
-        tool: named(tool ?? (prompts ? event.name : "")),
+        tool: nameOf(tool ?? (prompts ? event.name : "")),
         status: event.status,
         duration: event.duration
       })

@@ -172,7 +172,7 @@ const priorWith = (added: number): Prior => {
   return { precision, target, added }
 }
 
-const usualPrior = priorWith(serverTokens.usually)
+const commonPrior = priorWith(serverTokens.usually)
 const rarePrior = priorWith(serverTokens.rarely)
 
 const solve = (calibration: Calibration, prior: Prior, gram: ReadonlyArray<Vector>, noise: number): Fit => {
@@ -229,13 +229,13 @@ const fit = (calibration: Calibration): Fit => {
   const cachedFit = fits.get(calibration)
   if (cachedFit !== undefined) return cachedFit
   const gram = rowsOf(calibration)
-  const usual = solve(calibration, usualPrior, gram, expectedNoise.size)
+  const common = solve(calibration, commonPrior, gram, expectedNoise.size)
   const rare = solve(calibration, rarePrior, gram, expectedNoise.size)
   const isRare =
     addedIn(rare) > 0 &&
     averageFactor(calibration, rare) >= minPlausibleFactor &&
-    costOf(calibration, usual) > costOf(calibration, rare) + minRareGain
-  let settled = isRare ? rare : usual
+    costOf(calibration, common) > costOf(calibration, rare) + minRareGain
+  let settled = isRare ? rare : common
   for (let round = 0; round < maxRounds; round += 1) {
     settled = solve(calibration, settled.prior, gram, noiseOf(calibration, settled))
   }

@@ -210,24 +210,10 @@ const expectedAt = (path: ReadonlyArray<string>): string => {
   return priceKeys.includes(last) ? priceText : `only ${[...priceKeys, isAbove ? "tokens" : "above"].join(", ")}`
 }
 
-/** Why a price table is invalid. */
-export interface PriceProblem {
-  readonly _tag: "PriceProblem"
-  /** The key; empty for the whole file. */
-  readonly path: string
-  /** What is wrong there; empty when `expected` says it. */
-  readonly detail: string
-  readonly expected: string
-}
-
-/** A problem in words, in one line. */
-export const priceProblemText = ({ detail, expected, path }: PriceProblem): string =>
-  `${path === "" ? "" : `${path}: `}${detail === "" ? "" : `${detail}; `}expected ${expected}`
-
-/** Parses a price table from the text of a file. */
-export const parsePrices = (text: string): Result.Result<PriceTable, PriceProblem> => {
-  const invalid = (path: string, detail: string, expected: string): Result.Result<never, PriceProblem> =>
-    Result.fail({ _tag: "PriceProblem", path, detail, expected })
+/** Parses a price table from the text of a file. The failure says in one line what was expected, and at which key. */
+export const parsePrices = (text: string): Result.Result<PriceTable, string> => {
+  const invalid = (path: string, detail: string, expected: string) =>
+    Result.fail(`${path === "" ? "" : `${path}: `}${detail === "" ? "" : `${detail}; `}expected ${expected}`)
   const json = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text)
   if (Result.isFailure(json)) {
     const { _tag, message } = json.failure

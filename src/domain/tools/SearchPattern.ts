@@ -79,10 +79,10 @@ const toRust = (source: string): string | undefined => {
       i += begin.length
       continue
     } else if (char === "(" && source[i + 1] === "?") {
-      const named = /^\(\?<([A-Za-z_]\w*)>/.exec(source.slice(i))
-      if (named === null && !source.startsWith("(?:", i)) return undefined
-      text += named === null ? "(?:" : "("
-      i += named === null ? 3 : named[0].length
+      const namedGroup = /^\(\?<([A-Za-z_]\w*)>/.exec(source.slice(i))
+      if (namedGroup === null && !source.startsWith("(?:", i)) return undefined
+      text += namedGroup === null ? "(?:" : "("
+      i += namedGroup === null ? 3 : namedGroup[0].length
       continue
     } else if (char === "{") {
       text += /^\{\d+(?:,\d*)?\}/.test(source.slice(i)) ? "{" : "\\{"

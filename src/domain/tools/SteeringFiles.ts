@@ -221,9 +221,9 @@ export const steeringReason = (
   if (memoryNames.some((name) => normalizedName(name) === file)) return memoryReason
   const isBuild = (name: string) =>
     rules.some(({ isFile, isFolder, isOptional }) => isOptional === true && (isFile(name) || isFolder(name)))
-  const within = all.slice(above)
-  if (within.some((name) => isHiddenFolder(name) && !isBuild(name))) return hiddenReason
-  return within.some(isShortName) ? shortNameReason : undefined
+  const below = all.slice(above)
+  if (below.some((name) => isHiddenFolder(name) && !isBuild(name))) return hiddenReason
+  return below.some(isShortName) ? shortNameReason : undefined
 }
 
 // --- package.json -----------------------------------------------------------------------------------------------------------

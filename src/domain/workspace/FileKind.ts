@@ -84,9 +84,9 @@ export const kindOf = (ending: string, bytes: Uint8Array): FileKind => {
   const lower = ending.toLowerCase()
   if (alwaysText.has(lower)) return { _tag: "Text" }
   if (lower === ".svg") return { _tag: "Svg" }
-  const named = kindByEnding[lower]
-  if (named?._tag === "Media" && named.what === "PDF" && beginsAsPdf(bytes)) return named
+  const byEnding = kindByEnding[lower]
+  if (byEnding?._tag === "Media" && byEnding.what === "PDF" && beginsAsPdf(bytes)) return byEnding
   // A text file with the extension of an image, such as a Git LFS pointer, is read as text.
   if (!isBinary(bytes)) return binaries.has(lower) && bytes.length > 0 ? { _tag: "Binary" } : { _tag: "Text" }
-  return named ?? { _tag: "Binary" }
+  return byEnding ?? { _tag: "Binary" }
 }

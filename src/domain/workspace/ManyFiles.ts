@@ -47,7 +47,7 @@ const maxNamedFiles = { read: 10, skipped: 5 }
 
 /** Returns a few lines for the user on which files were read and which were not. */
 export const summary = (read: ReadonlyArray<string>, skipped: ReadonlyArray<Skipped>): string => {
-  const more = (all: number, named: number) => (all > named ? [`… and ${all - named} more`] : [])
+  const more = (all: number, shown: number) => (all > shown ? [`… and ${all - shown} more`] : [])
   return [
     `${read.length} ${read.length === 1 ? "file" : "files"} read`,
     ...read.slice(0, maxNamedFiles.read),

@@ -24,6 +24,7 @@ import { Skills } from "../../services/tools/Skills.ts"
 import { IdeContext } from "../../services/workspace/IdeContext.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { Workspace } from "../../services/workspace/Workspace.ts"
+import { folders } from "../agent/DefinitionFolders.ts"
 import * as FileAgentDefinitions from "../agent/FileAgentDefinitions.ts"
 import * as FileAgentSlots from "../agent/FileAgentSlots.ts"
 import * as FileKnownHooks from "../hooks/FileKnownHooks.ts"
@@ -71,6 +72,12 @@ const trusts = Effect.map(
       Effect.match(of(folder), { onFailure: () => false, onSuccess: (standing) => standing === "trusted" })
 )
 
+/** The folders of agents or skills that count: those of the workspace only if it is trusted. */
+const definitionFolders = Effect.fnUntraced(function* (kind: "agents" | "skills", root: string, isTrusted: boolean) {
+  const user = homedir()
+  return yield* folders(kind, { home: yield* homeFolder, user, workspace: isTrusted ? root : user })
+})
+
 const agentsOf = Effect.fnUntraced(function* (root: string, isTrusted: boolean) {
   const allowPrivate = yield* privateAllowed
   const context = yield* Effect.context<Files>()
@@ -84,9 +91,8 @@ const agentsOf = Effect.fnUntraced(function* (root: string, isTrusted: boolean) 
       )
   })
   const pages = browserAgent(browser, browserTargets(allowPrivate, yield* Effect.context<Dns.Dns>()))
-  const places = yield* FileAgentDefinitions.folders(yield* homeFolder, root)
-  const readable = places.filter(({ source }) => isTrusted || source !== "project")
-  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], readable, yield* trusts))
+  const places = yield* definitionFolders("agents", root, isTrusted)
+  return yield* built(AgentDefinitions, FileAgentDefinitions.layer([...builtIn, pages], places, yield* trusts))
 })
 
 /**
@@ -167,9 +173,8 @@ export const makePlatform = Effect.gen(function* () {
     skills: (root: string, isTrusted: boolean) =>
       here(
         Effect.gen(function* () {
-          const places = yield* FileSkills.skillFolders(isTrusted ? root : homedir(), homedir())
-          const own = { folder: path.join(home, "skills"), isOwn: true }
-          return yield* built(Skills, FileSkills.layer([own, ...places], yield* trusts))
+          const places = yield* definitionFolders("skills", root, isTrusted)
+          return yield* built(Skills, FileSkills.layer(places, yield* trusts))
         })
       ),
     agents: (root: string, isTrusted: boolean) => here(agentsOf(root, isTrusted)),

@@ -1,5 +1,4 @@
 import { Effect, type FileSystem, Layer, type Path, Ref, type Scope, Semaphore } from "effect"
-import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import type { MemoryScope } from "../../domain/memory/MemoryText.ts"
 import { Memory, type MemoryChange, type MemoryError, type SavedFact } from "../../services/memory/Memory.ts"
 import * as MemoryContext from "./MemoryContext.ts"
@@ -50,7 +49,7 @@ export const make = Effect.fnUntraced(function* (
       yield* loadCached
       const touched = yield* loadTouched(memory, yield* Ref.get(state), place)
       // Logged once, and not sent to the model: it cannot repair the file.
-      for (const problem of touched.problems) yield* Effect.logWarning(memoryProblemText(problem))
+      for (const problem of touched.problems) yield* Effect.logWarning(problem)
       yield* Ref.set(state, touched.state)
       return touched.text
     }, gate.withPermit),

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { boundedMemory, type MemoryBounds } from "../../domain/memory/MemoryBounds.ts"
-import { distinctProblems, type MemoryFault, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
+import { distinctProblems, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import { type LoadedMemory, type MemorySource, touchedMemoryText } from "../../domain/memory/MemoryText.ts"
 import { isWithin } from "../../domain/text/WorkspacePath.ts"
 import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
@@ -57,7 +57,7 @@ interface FoundFile extends MemoryFiles.Origin {
   readonly candidate: MemorySearch.Candidate
 }
 
-type Report = (place: string, fault: MemoryFault) => void
+type Report = (place: string, why: string) => void
 
 /** Whether the model would receive the same memory. */
 const isSame = (one: LoadedMemory, other: LoadedMemory): boolean =>
@@ -70,14 +70,14 @@ const isSame = (one: LoadedMemory, other: LoadedMemory): boolean =>
 const projectCandidate = (place: string, root: string): MemorySearch.Candidate => ({
   source: "project",
   place,
-  within: [root],
+  allowedFolders: [root],
   isExpected: false
 })
 
 /** Collects problems. */
 const collector = (shown: (place: string) => string) => {
   const problems: Array<MemoryProblem> = []
-  const report: Report = (place, fault) => void problems.push({ _tag: "LeftOut", file: shown(place), fault })
+  const report: Report = (place, why) => void problems.push({ text: `${shown(place)}: ${why}` })
   return { problems, report }
 }
 
@@ -105,7 +105,7 @@ const globalCandidates = (memory: MemoryContext, { globals }: MemoryPlaces) => {
       Effect.map(realPath(memory, place), (file) => ({
         source: "global" as const,
         place,
-        within: [...new Set([folder, path.dirname(file)])],
+        allowedFolders: [...new Set([folder, path.dirname(file)])],
         isExpected: false
       }))
   )
@@ -157,7 +157,8 @@ const trustedCandidates = Effect.fnUntraced(function* (
       // Above the trusted folder, in /tmp for example, anyone may have left a file.
       const other = yield* inWorkspace(memory, places, MemorySearch.ownerOf(candidate.place))
       if (other !== undefined && other !== owner && other !== 0) {
-        report(candidate.place, { _tag: "OtherOwner", folder: shownPath(memory, places)(folder) })
+        const shown = shownPath(memory, places)(folder)
+        report(candidate.place, `its owner is not the owner of ${shown}, so it was left out`)
         continue
       }
     }
@@ -178,13 +179,16 @@ const lookUp = Effect.fnUntraced(function* (
   const results = yield* Effect.forEach(
     candidates,
     (candidate) =>
-      Effect.map(MemoryFiles.look(files, candidate.place, candidate.within), (result) => ({ candidate, result })),
+      Effect.map(MemoryFiles.look(files, candidate.place, candidate.allowedFolders), (result) => ({
+        candidate,
+        result
+      })),
     { concurrency: MemoryFiles.readConcurrency }
   )
   const foundFiles: Array<FoundFile> = []
   const served = new Set<string>()
   for (const { candidate, result } of results) {
-    const { place, source, within } = candidate
+    const { allowedFolders, place, source } = candidate
     // With `firstFound` the other names of a folder do not count.
     if (choices.firstFound && served.has(path.dirname(place))) continue
     const isElsewhere = result._tag === "File" && source === "project" && !(yield* isTrusted(path.dirname(result.real)))
@@ -192,15 +196,15 @@ const lookUp = Effect.fnUntraced(function* (
     if (result._tag === "File" && !isElsewhere && !knownKeys.has(result.key)) {
       knownKeys.add(result.key)
       const trust = source === "project" ? isTrusted : undefined
-      foundFiles.push({ ...result, candidate, source, place, within, isTrusted: trust })
+      foundFiles.push({ ...result, candidate, source, place, allowedFolders, isTrusted: trust })
     }
-    const fault: MemoryFault | undefined =
-      result._tag === "Refused" ? result.fault : isElsewhere ? { _tag: "LeadsToUntrusted" } : undefined
-    if (fault !== undefined && !knownKeys.has(place)) {
+    const why =
+      result._tag === "Refused" ? result.why : isElsewhere ? "it leads into a folder that is not trusted" : undefined
+    if (why !== undefined && !knownKeys.has(place)) {
       knownKeys.add(place)
-      report(place, fault)
+      report(place, why)
     }
-    if (result._tag === "Nothing" && candidate.isExpected) report(place, { _tag: "Missing" })
+    if (result._tag === "Nothing" && candidate.isExpected) report(place, MemoryFiles.noFile)
   }
   return foundFiles
 })
@@ -250,7 +254,7 @@ const readBlocks = Effect.fnUntraced(function* (
           blocks: text.trim() === "" ? [] : [{ source, file: place, shown: name, text, imports }],
           problems
         }),
-        onFailure: (fault) => ({ blocks: [], problems: [{ _tag: "LeftOut" as const, file: name, fault }] })
+        onFailure: (why) => ({ blocks: [], problems: [{ text: `${name}: ${why}` }] })
       })
     },
     { concurrency: MemoryFiles.readConcurrency }

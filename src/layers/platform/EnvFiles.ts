@@ -35,8 +35,8 @@ interface EnvFilesOptions {
 
 /** A blank value counts as not set: the working folder must not pass for the user's own. */
 const ownFolder = (): string => {
-  const named = env["GEMINI_CLI_HOME"]?.trim()
-  return named === undefined || named === "" ? homedir() : named
+  const folder = env["GEMINI_CLI_HOME"]?.trim()
+  return folder === undefined || folder === "" ? homedir() : folder
 }
 
 /** A possible location of a file. */

@@ -7,6 +7,7 @@ import {
   mergeSettings,
   mergeValues,
   setValues,
+  unknownKeyText,
   valueAt
 } from "../../domain/settings/SettingsKey.ts"
 import { type ParsedSettings, type SettingsProblem, emptySettings } from "../../domain/settings/SettingsText.ts"
@@ -22,12 +23,12 @@ import {
   Settings,
   SettingsError,
   type SettingsFileState,
+  type SettingsNotice,
   type SettingsOrigin,
   type SettingsPlace,
   type SettingsSource,
   type SettingsStates
 } from "../../services/settings/Settings.ts"
-import type { LeftOutReason, SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import type { TrustState } from "../../services/workspace/Trust.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import {
@@ -60,20 +61,20 @@ const lockFileOf = (path: Path.Path, home: string, place: SettingsPlace): string
 /** The real path of a file to write. A working folder's file must not lead out of the folder. */
 const writablePath = Effect.fnUntraced(function* (
   place: SettingsPlace,
-  named: string
+  file: string
 ): Effect.fn.Return<string, SettingsError, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
   // A user who links to the file finds the change at its target.
-  const file = (yield* realPath(named)) ?? named
+  const real = (yield* realPath(file)) ?? file
   if (place === "workspace") {
     const root = (yield* realPath(path.resolve("."))) ?? path.resolve(".")
-    const target = (yield* realPath(named)) ?? (yield* realPath(path.dirname(named))) ?? root
+    const target = (yield* realPath(file)) ?? (yield* realPath(path.dirname(file))) ?? root
     const relative = path.relative(root, target)
     if (relative.startsWith("..") || path.isAbsolute(relative)) {
-      return yield* invalid(named, undefined, `it leads to ${quotedPath(target)}, out of the folder; change it there`)
+      return yield* invalid(file, undefined, `it leads to ${quotedPath(target)}, out of the folder; change it there`)
     }
   }
-  return file
+  return real
 })
 
 /** Edits the text of a settings file under its lock and replaces it atomically. Undefined when the text stays the same. */
@@ -83,25 +84,25 @@ const editFile = Effect.fnUntraced(function* (
   edit: (text: string) => Result.Result<string, SettingsProblem>
 ): Effect.fn.Return<string | undefined, SettingsError, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
-  const named = fileOf(path, home, place)
+  const file = fileOf(path, home, place)
   const lock = lockFileOf(path, home, place)
   const changed = Effect.gen(function* () {
-    const text = (yield* textOf(named)) ?? ""
+    const text = (yield* textOf(file)) ?? ""
     const next = edit(text)
-    if (Result.isFailure(next)) return yield* invalidSettings(named, next.failure)
+    if (Result.isFailure(next)) return yield* invalidSettings(file, next.failure)
     if (next.success === text) return undefined
-    const file = yield* writablePath(place, named)
-    yield* Effect.mapError(AtomicFile.rewritePrivate(file, next.success), diskError(file, "written"))
-    yield* StaleFiles.sweep(path.dirname(file))
+    const real = yield* writablePath(place, file)
+    yield* Effect.mapError(AtomicFile.rewritePrivate(real, next.success), diskError(real, "written"))
+    yield* StaleFiles.sweep(path.dirname(real))
     yield* StaleFiles.sweepLock(lock)
-    return named
+    return file
   })
-  return yield* FileLock.withLock({ file: named, lock }, changed).pipe(
+  return yield* FileLock.withLock({ file, lock }, changed).pipe(
     Effect.mapError((error) =>
       error._tag === "PlatformError"
-        ? diskError(named, "written")(error)
+        ? diskError(file, "written")(error)
         : error._tag === "FileLocked"
-          ? new SettingsError({ file: named, key: undefined, isInput: false, message: error.message })
+          ? new SettingsError({ file, key: undefined, isInput: false, message: error.message })
           : error
     ),
     ThisProcess.provide
@@ -142,30 +143,32 @@ const variablesForFolder =
   (values: Variables): Variables =>
     childEnvironment(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== dotEnv[name])))
 
+const homeOnly = (source: string, key: string, homeFile: string): SettingsNotice => ({
+  text: `${quotedPath(source)}: ${key} counts in ${quotedPath(homeFile)} only; it is ignored`
+})
+
 const noticesOf = (
   file: string,
   { missing, unknown, withheld, written }: ReadFile,
   /** The home folder's file; undefined when this is it. */
   homeFile: string | undefined
-): ReadonlyArray<SettingsNotice> => [
-  ...unknown.map((key) => ({ _tag: "UnknownKey" as const, source: file, key })),
-  ...missing.map(({ key, name }) => ({
-    _tag: "MissingVariable" as const,
-    source: file,
-    key,
-    name,
-    isWithheld: withheld.has(name)
-  })),
-  ...(homeFile === undefined
-    ? []
-    : ignoredInWorkspace(written).map((key) => ({ _tag: "HomeOnly" as const, source: file, key, homeFile })))
-]
+): ReadonlyArray<SettingsNotice> => {
+  const shown = quotedPath(file)
+  return [
+    ...unknown.map((key) => ({ text: `${shown}: ${unknownKeyText(key)}; it is ignored` })),
+    ...missing.map(({ key, name }) => {
+      const why = withheld.has(name) ? "is not available to the settings of a folder" : "is not set"
+      return { text: `${shown}, ${key}: $${name} ${why}; it stays as it is written` }
+    }),
+    ...(homeFile === undefined ? [] : ignoredInWorkspace(written).map((key) => homeOnly(file, key, homeFile)))
+  ]
+}
 
 /** Why a working folder's file is ignored: the folder is not trusted, or the one that a link leads to; or it is the home folder's file. */
 const whyIgnored = Effect.fnUntraced(function* (
   { home, trust }: Sources,
   file: string
-): Effect.fn.Return<LeftOutReason | "home file" | undefined, SettingsError, Files> {
+): Effect.fn.Return<SettingsNotice | "home file" | undefined, SettingsError, Files> {
   const path = yield* Path.Path
   const homeFile = settingsFile(path, home)
   const [homeReal, fileReal] = [yield* realPath(homeFile), yield* realPath(file)]
@@ -173,9 +176,12 @@ const whyIgnored = Effect.fnUntraced(function* (
   const targets = fileReal === undefined ? [] : [path.dirname(fileReal)]
   for (const [index, folder] of [path.resolve("."), ...targets].entries()) {
     const state = yield* Effect.result(trust(folder))
-    if (Result.isFailure(state)) return { _tag: "TrustUnknown", detail: state.failure.message }
+    if (Result.isFailure(state)) {
+      return { text: `could not find out whether the folder is trusted: ${state.failure.message}` }
+    }
     if (state.success !== "trusted") {
-      return { _tag: "Untrusted", folder: index === 0 ? undefined : folder }
+      const text = index === 0 ? "the folder is not trusted" : `it is in ${quotedPath(folder)}, which is not trusted`
+      return { text, isUntrusted: true }
     }
   }
   return undefined
@@ -194,9 +200,9 @@ const inspect = Effect.fnUntraced(function* (
   })
   return yield* Effect.gen(function* () {
     if ((yield* realPath(file)) === undefined) return result({ _tag: "Absent" })
-    const reason = place === "home" ? undefined : yield* whyIgnored(sources, file)
-    if (reason === "home file") return undefined
-    if (reason !== undefined) return result({ _tag: "LeftOut", reason })
+    const why = place === "home" ? undefined : yield* whyIgnored(sources, file)
+    if (why === "home file") return undefined
+    if (why !== undefined) return result({ _tag: "LeftOut", why })
     const mayHave = place === "home" ? undefined : variablesForFolder(sources)
     const read = yield* place === "gemini" ? readGeminiFile(file, mayHave) : readFile(file, mayHave)
     if (read === undefined) return result({ _tag: "Absent" })
@@ -221,12 +227,7 @@ const inspectAll = Effect.fnUntraced(function* (sources: Sources) {
   const gemini = yield* inspect(sources, "gemini", path.resolve(".gemini", "settings.json"))
   const folder = yield* inspect(sources, "workspace", fileOf(path, sources.home, "workspace"))
   const { ignored, ...environment } = yield* readEnvironment
-  const ignoredVariables = ignored.map(({ name, path: [key = ""] }): SettingsNotice => ({
-    _tag: "HomeOnly",
-    source: name,
-    key,
-    homeFile
-  }))
+  const ignoredVariables = ignored.map(({ name, path: [key = ""] }) => homeOnly(name, key, homeFile))
   // Most folders have no settings of Gemini CLI; a missing file is not listed.
   const files = [own, gemini?.state.state._tag === "Absent" ? undefined : gemini, folder].filter(
     (file) => file !== undefined
@@ -235,7 +236,7 @@ const inspectAll = Effect.fnUntraced(function* (sources: Sources) {
     state._tag === "Counts"
       ? state.notices
       : state._tag === "LeftOut"
-        ? [{ _tag: "LeftOut", source: file, reason: state.reason }]
+        ? [{ ...state.why, text: `${quotedPath(file)} is ignored: ${state.why.text}` }]
         : []
   )
   return {

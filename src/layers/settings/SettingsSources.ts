@@ -34,8 +34,7 @@ import { closestName } from "../../domain/text/SpellingSuggestion.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as FileVersion from "../../services/platform/FileVersion.ts"
 import { read as readWhole } from "../../services/platform/RegularFile.ts"
-import { SettingsError } from "../../services/settings/Settings.ts"
-import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
+import { SettingsError, type SettingsNotice } from "../../services/settings/Settings.ts"
 
 /** Reads the sources of settings: files and environment variables. */
 
@@ -238,9 +237,9 @@ export const unknownVariables = Effect.gen(function* () {
     }
   })
   yield* walk(["PALIMPSEST"])
-  return unknownNames.map((source): SettingsNotice => ({
-    _tag: "UnknownVariable",
-    source,
-    nearest: closestName(source, [...knownVariables], 3)
-  }))
+  return unknownNames.map((name): SettingsNotice => {
+    const nearest = closestName(name, [...knownVariables], 3)
+    const suggestion = nearest === undefined ? "" : ` (did you mean ${nearest}?)`
+    return { text: `${quotedPath(name)} is no variable of this program${suggestion}` }
+  })
 })

@@ -30,12 +30,12 @@ export interface Split {
   readonly done: string
   readonly rest: string
   /** The block that the split is in; undefined between blocks. */
-  readonly within: "code" | "list" | undefined
+  readonly openBlock: "code" | "list" | undefined
 }
 
 /**
  * Splits Markdown before the part that later text can change; undefined where it cannot be split. A split list goes on below
- * without a blank row where its items have none: then `within` is `list`.
+ * without a blank row where its items have none: then `openBlock` is `list`.
  */
 export const settled = (text: string): Split | undefined => {
   const tokens = parser.lexer(text).filter(({ raw }) => raw !== "")
@@ -44,10 +44,10 @@ export const settled = (text: string): Split | undefined => {
     .slice(0, -1)
     .map(({ raw }) => raw)
     .join("")
-  if (before.trim() !== "") return { done: before, rest: text.slice(before.length), within: undefined }
+  if (before.trim() !== "") return { done: before, rest: text.slice(before.length), openBlock: undefined }
   if (isList(tail)) {
     const split = before === "" ? settledList(text, tail) : undefined
-    return split === undefined ? undefined : { ...split, within: tail.loose ? undefined : "list" }
+    return split === undefined ? undefined : { ...split, openBlock: tail.loose ? undefined : "list" }
   }
   const lines = text.split("\n")
   if (tail?.type !== "code" || lines.length < maxPartLines * 2) return undefined
@@ -56,7 +56,7 @@ export const settled = (text: string): Split | undefined => {
   return {
     done: `${lines.slice(0, maxPartLines).join("\n")}\n${fence[1]}\n`,
     rest: `${fence[0]}\n${lines.slice(maxPartLines).join("\n")}`,
-    within: "code"
+    openBlock: "code"
   }
 }
 

@@ -66,11 +66,11 @@ const setText = (part: Part, text: string) => {
   part.block.change()
 }
 
-/** The rows of a part. `within` is the block that the part before it ends in. */
-const partRows = (answer: Answer, part: Part, within: Split["within"], theme: Theme, width: number) => {
+/** The rows of a part. `openBlock` is the block that the part before it ends in. */
+const partRows = (answer: Answer, part: Part, openBlock: Split["openBlock"], theme: Theme, width: number) => {
   const drawn = aligned(part.view.render(width), part.text).map((row) => row.trimEnd())
   const rows = drawn.slice(0, drawn.findLastIndex((row) => row !== "") + 1)
-  const shown = rows.slice(within === "code" ? 1 : 0, part.isContinued ? -1 : undefined)
+  const shown = rows.slice(openBlock === "code" ? 1 : 0, part.isContinued ? -1 : undefined)
   return answer.isDiscarded ? shown.map((row) => theme.dim(stripTerminalSequences(row))) : shown
 }
 
@@ -115,9 +115,9 @@ export class Transcript implements Component {
     part.nextCheck = part.text.length + settleChars
     const split = settled(part.text)
     if (split === undefined) return
-    part.isContinued = split.within === "code"
+    part.isContinued = split.openBlock === "code"
     setText(part, split.done)
-    this.openPart(answer, split.rest.replace(/^\n+/, ""), split.within)
+    this.openPart(answer, split.rest.replace(/^\n+/, ""), split.openBlock)
   }
 
   /** Ends the answer, if one is shown. A discarded one is dimmed. */
@@ -245,14 +245,14 @@ export class Transcript implements Component {
     return line
   }
 
-  private openPart(answer: Answer, text: string, within?: Split["within"]): Part {
-    const isApart = answer.parts.length > 0 ? within === undefined : undefined
+  private openPart(answer: Answer, text: string, openBlock?: Split["openBlock"]): Part {
+    const isApart = answer.parts.length > 0 ? openBlock === undefined : undefined
     const part: Part = {
       text,
       nextCheck: settleChars,
       view: new Markdown(text, 0, 0, this.theme.markdown),
       isContinued: false,
-      block: this.add("answer", (width) => partRows(answer, part, within, this.theme, width), isApart)
+      block: this.add("answer", (width) => partRows(answer, part, openBlock, this.theme, width), isApart)
     }
     answer.parts.push(part)
     return part

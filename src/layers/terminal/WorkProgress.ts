@@ -13,7 +13,7 @@ const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", 
 const maxPanelRows = 6
 
 /** Work that can be cancelled. */
-export interface Work {
+export interface CancellableWork {
   /** Completed when the user cancels it. */
   readonly interrupted: Deferred.Deferred<void>
   /** When it began, in milliseconds. */
@@ -23,7 +23,7 @@ export interface Work {
 /** The work that goes on, innermost, and what is shown of it. */
 export class WorkProgress {
   /** The innermost work. */
-  current: Work | undefined
+  current: CancellableWork | undefined
   label = ""
   /** When what the label says ends, in milliseconds; undefined: nobody knows. */
   until: number | undefined
@@ -37,9 +37,9 @@ export class WorkProgress {
   isStopping = false
 
   /** Begins work. Returns it and the work around it. */
-  begin(label: string, since: number): { readonly work: Work; readonly outer: Work | undefined } {
+  begin(label: string, since: number): { readonly work: CancellableWork; readonly outer: CancellableWork | undefined } {
     const outer = this.current
-    const work: Work = { interrupted: Deferred.makeUnsafe<void>(), since }
+    const work: CancellableWork = { interrupted: Deferred.makeUnsafe<void>(), since }
     this.label = printableLine(label)
     this.until = undefined
     this.current = work
@@ -48,7 +48,7 @@ export class WorkProgress {
   }
 
   /** Ends work, and returns to the work around it. */
-  end(outer: Work | undefined) {
+  end(outer: CancellableWork | undefined) {
     this.current = outer
     this.isStopping = false
     this.cards.clear()

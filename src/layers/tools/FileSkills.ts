@@ -1,107 +1,60 @@
-import { ByteSize, Effect, FileSystem, Layer, Path, type PlatformError, Result } from "effect"
+import { Effect, FileSystem, Layer, Path, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
-import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
-import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
+import { isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type Skill, Skills } from "../../services/tools/Skills.ts"
-import * as NoFollow from "../platform/NoFollow.ts"
+import { type DefinitionFolder, type DefinitionReader, reader, unusable } from "../agent/DefinitionFolders.ts"
 
 /** Reads skills from folders of the user and of the workspace. */
 
-/** A folder that contains skills, one folder each. */
-interface SkillFolder {
-  readonly folder: string
-  /** Whether the folder is the user's own and needs no trust. */
-  readonly isOwn: boolean
-}
-
-/**
- * Returns the skill folders, in order of precedence: of two skills with one name the earlier counts. The user's folders come before
- * those of the workspace, as with agents, so a foreign folder cannot replace the user's skills.
- */
-export const skillFolders = (workspace: string, home: string) =>
-  Effect.map(Path.Path, (path) => {
-    const both = (base: string) => [
-      path.resolve(base, ".palimpsest", "skills"),
-      path.resolve(base, ".gemini", "skills")
-    ]
-    const own = both(home)
-    const shared = both(workspace).filter((folder) => !own.includes(folder))
-    return [...own.map((folder) => ({ folder, isOwn: true })), ...shared.map((folder) => ({ folder, isOwn: false }))]
-  })
-
-/** Maximum size of a skill. Instructions are never larger; a log or a device in their place is not read. */
-const maxSkillBytes = ByteSize.mebibytes(1)
 /** Maximum number of listed files of a skill's folder, and maximum depth of the listing. */
 const maxListedFiles = 200
 const maxFolderDepth = 8
 /** Folders whose files are never listed. */
 const skippedFolders = new Set(["node_modules", ".git"])
 
-const unusable = (file: string, reason: UnusableFile["reason"]): UnusableFile => ({
-  file,
-  reason
-})
-
 /** The folders of skills, and how they are read. */
 interface SkillShelf {
   readonly fs: FileSystem.FileSystem
-  /** A file system that follows no links. */
-  readonly safe: FileSystem.FileSystem
   readonly path: Path.Path
-  readonly places: ReadonlyArray<SkillFolder>
-  readonly isTrusted: (folder: string) => Effect.Effect<boolean>
+  /** Highest precedence first. */
+  readonly places: ReadonlyArray<DefinitionFolder>
+  readonly reader: DefinitionReader
 }
 
-const elsewhere = (file: string, real: string) => unusable(file, { _tag: "Untrusted", folder: real })
-const unreadable = (file: string, error: PlatformError.PlatformError) =>
-  unusable(file, { _tag: "Unreadable", detail: diskErrorText(error) })
-
 /** Reads a folder's skill. Undefined when the folder is no skill. */
-const read = Effect.fnUntraced(
-  function* ({ fs, isTrusted, path, safe }: SkillShelf, folder: string, isOwn: boolean) {
+const readSkill = Effect.fnUntraced(
+  function* ({ path, reader: { textOf } }: SkillShelf, folder: string, isOwn: boolean) {
     const file = path.join(folder, skillFile)
-    const place = isOwn ? file : yield* fs.realPath(file)
-    if (!isOwn) {
-      for (const real of new Set([yield* fs.realPath(folder), path.dirname(place)])) {
-        if (!(yield* isTrusted(real))) return elsewhere(file, real)
-      }
-    }
-    // Reads exactly the file whose trust was checked.
-    const opened = isOwn ? fs : safe
-    const { size, type } = yield* opened.stat(place)
-    if (type !== "File") return unusable(file, { _tag: "NoFile" })
-    if (ByteSize.isGreaterThan(size, maxSkillBytes)) return unusable(file, { _tag: "TooLarge" })
-    const parsed = parseSkill(yield* opened.readFileString(place))
-    if (Result.isFailure(parsed)) return unusable(file, { _tag: "InvalidSkill", problem: parsed.failure })
-    const { description, name } = parsed.success
-    return { skill: { name, description, folder }, file: parsed.success }
+    const text = yield* textOf(file, isOwn)
+    const parsed = text === undefined ? Result.fail("expected a file") : parseSkill(text)
+    const content = yield* Effect.mapError(Effect.fromResult(parsed), (reason) => ({ file, reason }))
+    return { skill: { name: content.name, description: content.description, folder }, content }
   },
   (work, { path }, folder) =>
     work.pipe(
-      Effect.catchIf(isMissingPath, () => Effect.undefined),
-      Effect.catch((error) => Effect.succeed(unreadable(path.join(folder, skillFile), error)))
+      Effect.catchIf(
+        (error) => "_tag" in error && isMissingPath(error),
+        () => Effect.undefined
+      ),
+      Effect.catch((error) => Effect.succeed(unusable(path.join(folder, skillFile))(error)))
     )
 )
 
 /** Reads the skills of one folder. */
-const inside = Effect.fnUntraced(function* (shelf: SkillShelf, { folder: place, isOwn }: SkillFolder) {
-  const { fs, isTrusted, path } = shelf
-  const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(place), () => undefined)
-  if (real !== undefined && !(yield* isTrusted(real))) return [elsewhere(place, real)]
-  const names = yield* fs.readDirectory(place).pipe(
-    Effect.catchIf(isMissingPath, () => Effect.succeed([])),
-    Effect.result
-  )
-  if (Result.isFailure(names)) return [unreadable(place, names.failure)]
-  return yield* Effect.forEach(names.success.toSorted(), (name) => read(shelf, path.join(place, name), isOwn), {
-    concurrency: 8
-  })
-})
+const skillsIn = Effect.fnUntraced(
+  function* (shelf: SkillShelf, place: DefinitionFolder) {
+    const names = yield* shelf.reader.namesIn(place)
+    return yield* Effect.forEach(names, (name) => readSkill(shelf, shelf.path.join(place.folder, name), place.isOwn), {
+      concurrency: 8
+    })
+  },
+  Effect.catch((problem) => Effect.succeed([problem]))
+)
 
 /** All skills by name, and what cannot be used. */
 const find = Effect.fnUntraced(function* (shelf: SkillShelf) {
-  const found = (yield* Effect.forEach(shelf.places, (place) => inside(shelf, place))).flat()
-  const skills = new Map<string, { readonly skill: Skill; readonly file: SkillFile }>()
+  const found = (yield* Effect.forEach(shelf.places, (place) => skillsIn(shelf, place))).flat()
+  const skills = new Map<string, { readonly skill: Skill; readonly content: SkillFile }>()
   for (const one of found) {
     if (one !== undefined && "skill" in one && !skills.has(one.skill.name)) skills.set(one.skill.name, one)
   }
@@ -147,21 +100,25 @@ const all = Effect.fn("Skills.all")(function* (shelf: SkillShelf) {
 const load = Effect.fn("Skills.load")(function* (shelf: SkillShelf, name: string) {
   const found = (yield* find(shelf)).skills.get(name)
   if (found === undefined) return undefined
-  const { file, skill } = found
-  return { ...skill, instructions: file.instructions, ...(yield* filesOf(shelf, skill.folder)) } satisfies ActiveSkill
+  const { content, skill } = found
+  return {
+    ...skill,
+    instructions: content.instructions,
+    ...(yield* filesOf(shelf, skill.folder))
+  } satisfies ActiveSkill
 })
 
 /**
- * The skills in these folders. They are read on request; a broken one does not affect the others. A skill outside the user's own
- * folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
+ * The skills in these folders; of two with the same name the later folder's counts. They are read on request; a broken
+ * one does not affect the others. A skill outside the user's own folders counts only if the folders that really contain it are trusted, because a link may lead to another folder.
  */
-export const layer = (places: ReadonlyArray<SkillFolder>, isTrusted: (folder: string) => Effect.Effect<boolean>) =>
+export const layer = (places: ReadonlyArray<DefinitionFolder>, isTrusted: (folder: string) => Effect.Effect<boolean>) =>
   Layer.effect(
     Skills,
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const { files } = yield* NoFollow.make
-      const shelf: SkillShelf = { fs, safe: files(fs), path: yield* Path.Path, places, isTrusted }
+      const path = yield* Path.Path
+      const shelf: SkillShelf = { fs, path, places: places.toReversed(), reader: yield* reader(isTrusted) }
       return { all: all(shelf), load: (name) => load(shelf, name) }
     })
   )

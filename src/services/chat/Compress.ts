@@ -238,8 +238,10 @@ const prepare = Effect.fnUntraced(function* (
   const unusable = unusableIn(result, request.policy)
   const why = givenUpText(withUnusable(request.memory, unusable, false), unusable)
   if (why !== undefined) yield* noticesTo(options, turn)({ _tag: "Notice", source: "compression", message: why })
-  const noted = { ...result, unusable }
-  return { ...(yield* refuseInflated(conversation, policy.overhead, scale, noted)), isPrepared: false }
+  return {
+    ...(yield* refuseInflated(conversation, policy.overhead, scale, { ...result, unusable })),
+    isPrepared: false
+  }
 })
 
 /**

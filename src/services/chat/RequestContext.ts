@@ -21,8 +21,8 @@ import * as WindowGuard from "./WindowGuard.ts"
 
 /** Returns the model that a session asks: its own, unless that is not available here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
-  const named = settings.routed ?? settings.chosen
-  if (named !== undefined) return named
+  const requested = settings.routed ?? settings.chosen
+  if (requested !== undefined) return requested
   if (model === undefined) return settings.model
   const isForeign =
     settings.isUnavailable?.(model) ??

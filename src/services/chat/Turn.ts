@@ -131,13 +131,13 @@ const reportCancelled = Effect.fnUntraced(function* (chat: ChatState, limit: Tok
 /** Commits an answer with its message, and what the model now knows of the environment. */
 const commitAnswer = Effect.fnUntraced(function* (
   chat: ChatState,
-  { known, opening, told }: EnvironmentNews,
+  { changed, known, opening }: EnvironmentNews,
   pending: PendingMessage | undefined,
   { arriving, model }: Answered
 ) {
   if (opening !== undefined) yield* noteEnvironment(chat, known, opening, true)
   const entry = yield* appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
-  if (told !== undefined && pending !== undefined) yield* noteEnvironment(chat, known, told, false)
+  if (changed !== undefined && pending !== undefined) yield* noteEnvironment(chat, known, changed, false)
   return entry
 }, Effect.uninterruptible)
 
@@ -146,7 +146,7 @@ interface EnvironmentNews {
   readonly known: Session["environment"]
   readonly attached: ReadonlyArray<Attachment>
   readonly opening?: string
-  readonly told?: string
+  readonly changed?: string
 }
 
 const environmentNews = Effect.fnUntraced(function* (chat: ChatState) {
@@ -155,7 +155,7 @@ const environmentNews = Effect.fnUntraced(function* (chat: ChatState) {
   if (now === undefined || now === known?.told) return { known, attached: [] }
   if (known === undefined) return { known, attached: [], opening: now }
   const change = environmentChange(known.told, now)
-  return { known, attached: change === undefined ? [] : [{ parts: [text(change)] }], told: now }
+  return { known, attached: change === undefined ? [] : [{ parts: [text(change)] }], changed: now }
 })
 
 /** Records what the model knows of the environment, unless a compression has renewed it meanwhile. */

@@ -192,8 +192,11 @@ export const fromSettings = Effect.fn("CommandHooks.fromSettings")(function* (
   const { hooksConfig: theirs = {} } = workspace
   const there = hooksOf(workspace.hooks ?? {}, "workspace")
   const own = hooksOf(home.hooks ?? {}, "home")
-  const within = enabledHooks(there.hooks, theirs).map((hook) => ({ ...hook, timeout: hook.timeout ?? theirs.timeout }))
-  const definitions = uniqueHooks(enabledHooks([...within, ...own.hooks], ours))
+  const folderHooks = enabledHooks(there.hooks, theirs).map((hook) => ({
+    ...hook,
+    timeout: hook.timeout ?? theirs.timeout
+  }))
+  const definitions = uniqueHooks(enabledHooks([...folderHooks, ...own.hooks], ours))
   const hooks = yield* make(definitions, { ...options, timeout: ours.timeout ?? options.timeout })
   return { hooks, definitions, problems: [...there.problems, ...own.problems] }
 })

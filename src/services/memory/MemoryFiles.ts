@@ -1,6 +1,5 @@
 import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError, Predicate } from "effect"
 import { isAddress } from "../../domain/memory/MemoryImports.ts"
-import type { MemoryFault } from "../../domain/memory/MemoryProblem.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin } from "../../domain/text/WorkspacePath.ts"
 import { isBinary } from "../../domain/workspace/FileKind.ts"
@@ -39,14 +38,15 @@ type LookupResult =
   | ({ readonly _tag: "File" } & FileVersion)
   /** No file there, or a folder of that name. */
   | { readonly _tag: "Nothing"; readonly isFolder: boolean }
-  | { readonly _tag: "Refused"; readonly fault: MemoryFault }
+  /** `why` completes the sentence "<file>: …". */
+  | { readonly _tag: "Refused"; readonly why: string }
 
 /** A memory file, and the limits on its imports. */
 export interface Origin extends FileVersion {
   /** Absolute path as it was found. */
   readonly place: string
   /** Folders that its imports must be in. */
-  readonly within: ReadonlyArray<string>
+  readonly allowedFolders: ReadonlyArray<string>
   /** Whether files of a folder may be imported. Absent: all may, as for the user's own files. */
   readonly isTrusted?: ((folder: string) => Effect.Effect<boolean>) | undefined
 }
@@ -68,8 +68,8 @@ export interface MemoryFiles extends MemoryFilesOptions {
   /** The checked file system of the workspace. */
   readonly safe: FileSystem.FileSystem
   readonly path: Path.Path
-  readonly texts: Results<string, MemoryFault>
-  readonly imported: Results<Imported, MemoryFault>
+  readonly texts: Results<string, string>
+  readonly imported: Results<Imported, string>
 }
 
 /** Device and inode of a file, or its path where the system has no inodes. */
@@ -91,68 +91,75 @@ const once = <A, E>(results: Results<A, E>, key: string, work: Effect.Effect<A, 
     })
   })
 
-const leadsOut = ({ shown }: MemoryFiles, within: ReadonlyArray<string>): MemoryFault => ({
-  _tag: "LeadsOut",
-  folders: within.map(shown)
-})
+/** The failure to read a file that does not exist. */
+export const noFile = "there is no such file"
 
-const refused = (fault: MemoryFault): LookupResult => ({ _tag: "Refused", fault })
+const leadsOut = ({ shown }: MemoryFiles, allowedFolders: ReadonlyArray<string>): string =>
+  `it leads out of ${allowedFolders.map(shown).join(" and ")}`
 
-const isWithinAny = ({ path }: MemoryFiles, within: ReadonlyArray<string>, place: string): boolean =>
-  within.some((folder) => isWithin(folder, place, path.sep))
+const refused = (why: string): LookupResult => ({ _tag: "Refused", why })
+
+const isWithinAny = ({ path }: MemoryFiles, allowedFolders: ReadonlyArray<string>, place: string): boolean =>
+  allowedFolders.some((folder) => isWithin(folder, place, path.sep))
 
 const lookupResult = (
   files: MemoryFiles,
   real: string,
   info: FileSystem.File.Info,
-  within: ReadonlyArray<string>
+  allowedFolders: ReadonlyArray<string>
 ): LookupResult => {
-  if (!isWithinAny(files, within, real)) return refused(leadsOut(files, within))
+  if (!isWithinAny(files, allowedFolders, real)) return refused(leadsOut(files, allowedFolders))
   if (info.type === "Directory") return { _tag: "Nothing", isFolder: true }
-  if (info.type !== "File") return refused({ _tag: "NotRegular", kind: fileKindNames[info.type] })
+  if (info.type !== "File") return refused(`it is ${fileKindNames[info.type]}, and only regular files are read`)
   const size = ByteSize.toNumberUnsafe(info.size)
-  if (size > maxFileBytes) return refused({ _tag: "TooLarge", bytes: size })
+  if (size > maxFileBytes) {
+    return refused(`it has ${(size / maxFileBytes).toFixed(1)} MiB, and memory files of more than 1 MiB are not read`)
+  }
   return { _tag: "File", real, size, key: keyOf(info, real) }
 }
-
-const unreadable = (error: PlatformError.PlatformError): MemoryFault => ({
-  _tag: "Unreadable",
-  detail: diskErrorText(error)
-})
 
 const lookupFailure = (error: PlatformError.PlatformError): LookupResult =>
   isMissingPath(error)
     ? { _tag: "Nothing", isFolder: false }
-    : refused(isCircleOfLinks(error) ? { _tag: "LinkCircle" } : unreadable(error))
+    : refused(isCircleOfLinks(error) ? "its links form a cycle" : diskErrorText(error))
 
 /** Looks up a path without opening it. It must be in one of these folders (absolute, links resolved). */
-export const look = (files: MemoryFiles, place: string, within: ReadonlyArray<string>): Effect.Effect<LookupResult> =>
+export const look = (
+  files: MemoryFiles,
+  place: string,
+  allowedFolders: ReadonlyArray<string>
+): Effect.Effect<LookupResult> =>
   files.fs.realPath(place).pipe(
-    Effect.flatMap((real) => Effect.map(files.fs.stat(real), (info) => lookupResult(files, real, info, within))),
+    Effect.flatMap((real) =>
+      Effect.map(files.fs.stat(real), (info) => lookupResult(files, real, info, allowedFolders))
+    ),
     Effect.catch((error) => Effect.succeed(lookupFailure(error)))
   )
 
-const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect<string, MemoryFault> =>
+const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect<string, string> =>
   safe.readFile(real).pipe(
-    Effect.mapError(unreadable),
-    Effect.flatMap((bytes): Effect.Effect<string, MemoryFault> => {
+    Effect.mapError(diskErrorText),
+    Effect.flatMap((bytes) => {
       // The file may have been replaced between lookup and reading.
-      if (bytes.length !== size) return Effect.fail({ _tag: "Changed" })
-      return isBinary(bytes) ? Effect.fail({ _tag: "Binary" }) : Effect.succeed(decodeFile(bytes))
+      if (bytes.length !== size) return Effect.fail("it changed while it was being read")
+      return isBinary(bytes) ? Effect.fail("it is binary, and memory is text") : Effect.succeed(decodeFile(bytes))
     })
   )
 
-/** The text of a file. */
-export const textOf = (files: MemoryFiles, file: FileVersion): Effect.Effect<string, MemoryFault> =>
+/** The text of a file, or why it is not read. */
+export const textOf = (files: MemoryFiles, file: FileVersion): Effect.Effect<string, string> =>
   once(files.texts, file.real, read(files, file))
 
-const readImported = Effect.fnUntraced(function* (files: MemoryFiles, place: string, { isTrusted, within }: Origin) {
-  const looked = yield* look(files, place, within)
-  if (looked._tag === "Refused") return yield* Effect.fail(looked.fault)
-  if (looked._tag === "Nothing")
-    return yield* Effect.fail<MemoryFault>({ _tag: looked.isFolder ? "Folder" : "Missing" })
+const readImported = Effect.fnUntraced(function* (
+  files: MemoryFiles,
+  place: string,
+  { isTrusted, allowedFolders }: Origin
+) {
+  const looked = yield* look(files, place, allowedFolders)
+  if (looked._tag === "Refused") return yield* Effect.fail(looked.why)
+  if (looked._tag === "Nothing") return yield* Effect.fail(looked.isFolder ? "it is a folder" : noFile)
   if (isTrusted !== undefined && !(yield* isTrusted(files.path.dirname(looked.real)))) {
-    return yield* Effect.fail<MemoryFault>({ _tag: "Untrusted" })
+    return yield* Effect.fail("its folder is not trusted")
   }
   const text = yield* textOf(files, looked)
   return { place, real: looked.real, key: looked.key, text }
@@ -164,14 +171,14 @@ export const findImport = (
   importPath: string,
   from: string,
   origin: Origin
-): Effect.Effect<Imported, MemoryFault> => {
-  const { isTrusted, within } = origin
-  if (isAddress(importPath)) return Effect.fail({ _tag: "Address" })
-  if (importPath.includes("\0")) return Effect.fail({ _tag: "NoPath" })
+): Effect.Effect<Imported, string> => {
+  const { isTrusted, allowedFolders } = origin
+  if (isAddress(importPath)) return Effect.fail("only files can be imported, not addresses")
+  if (importPath.includes("\0")) return Effect.fail("it is not a path")
   const place = files.path.resolve(files.path.dirname(from), importPath)
   // Where the name alone leads out, existence is not revealed.
-  if (!isWithinAny(files, within, place)) return Effect.fail(leadsOut(files, within))
-  const key = [place, ...within, isTrusted === undefined ? "own" : "asked"].join("\0")
+  if (!isWithinAny(files, allowedFolders, place)) return Effect.fail(leadsOut(files, allowedFolders))
+  const key = [place, ...allowedFolders, isTrusted === undefined ? "own" : "asked"].join("\0")
   return once(files.imported, key, readImported(files, place, origin))
 }
 

@@ -1,5 +1,5 @@
 import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
-import type { MemoryFault, MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
+import type { MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import type { MemorySource } from "../../domain/memory/MemoryText.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -14,7 +14,7 @@ export interface Candidate {
   /** Absolute path. */
   readonly place: string
   /** Folders that must contain its imports, and the file itself when it is a link. */
-  readonly within: ReadonlyArray<string>
+  readonly allowedFolders: ReadonlyArray<string>
   /** Whether a missing file is reported. */
   readonly isExpected: boolean
 }
@@ -177,7 +177,7 @@ const Extension = fromJson(
 )
 const decodeExtension = Schema.decodeUnknownEffect(Extension)
 
-const faultOf = (fault: MemoryFault) => ({ fault })
+const failed = (why: string) => ({ why })
 
 /** The manifest of an extension. */
 const manifest = "gemini-extension.json"
@@ -197,19 +197,20 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
     const file = path.join(folder, name, manifest)
     const read = Effect.gen(function* () {
       const { size, type } = yield* fs.stat(file)
-      if (type !== "File" || ByteSize.isGreaterThan(size, maxManifestSize)) return faultOf({ _tag: "InvalidExtension" })
+      if (type !== "File" || ByteSize.isGreaterThan(size, maxManifestSize))
+        return failed("expected a file of at most 1 MiB")
       return yield* decodeExtension(yield* fs.readFileString(file))
     })
     const described = yield* read.pipe(
       Effect.catchTag("SchemaError", ({ message }) =>
-        Effect.succeed(faultOf({ _tag: "Unreadable", detail: quotedPath(message.split("\n", 1).join()) }))
+        Effect.succeed(failed(quotedPath(message.split("\n", 1).join())))
       ),
       Effect.catchIf(isMissingPath, () => Effect.undefined),
-      Effect.catch((error) => Effect.succeed(faultOf({ _tag: "Unreadable", detail: diskErrorText(error) })))
+      Effect.catch((error) => Effect.succeed(failed(diskErrorText(error))))
     )
     if (described === undefined) continue
-    if ("fault" in described) {
-      problems.push({ _tag: "LeftOut", file: quotedPath(file), fault: described.fault })
+    if ("why" in described) {
+      problems.push({ text: `${quotedPath(file)}: ${described.why}` })
       continue
     }
     const { contextFileName } = described
@@ -219,7 +220,7 @@ export const extensionFiles = Effect.fn("MemorySearch.extensionFiles")(function*
       candidates.push({
         source: "extension",
         place: path.resolve(home, each),
-        within: [home],
+        allowedFolders: [home],
         isExpected: contextFileName !== undefined
       })
     }

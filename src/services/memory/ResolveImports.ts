@@ -9,10 +9,18 @@ import {
   skippedImport,
   withoutPunctuation
 } from "../../domain/memory/MemoryImports.ts"
-import { type MemoryFault, memoryFaultText, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
+import type { MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import * as SlicedWork from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { findImport, type Imported, maxFileBytes, type MemoryFiles, type Origin, textOf } from "./MemoryFiles.ts"
+import {
+  findImport,
+  type Imported,
+  maxFileBytes,
+  type MemoryFiles,
+  noFile,
+  type Origin,
+  textOf
+} from "./MemoryFiles.ts"
 
 /** Inserts the imports of memory files, and compares files with all that they import. */
 
@@ -43,23 +51,36 @@ const importsIn = Effect.fnUntraced(function* (files: MemoryFiles, text: string,
     if (shorter.end === token.end) return Effect.succeed(token)
     return Effect.match(findImport(files, token.path, from, origin), {
       onSuccess: () => token,
-      onFailure: ({ _tag }) => (_tag === "Missing" ? shorter : token)
+      onFailure: (why) => (why === noFile ? shorter : token)
     })
   })
 })
 
-const reportFault = ({ files, problems }: Inclusion, place: string, importPath: string, fault: MemoryFault): void =>
-  void problems.push({ _tag: "NotImported", file: files.shown(place), path: quotedPath(importPath), fault })
+/** Why an import fails. */
+interface ImportFailure extends Pick<MemoryProblem, "circle"> {
+  readonly why: string
+}
+
+const report = (
+  { files, problems }: Inclusion,
+  place: string,
+  importPath: string,
+  { why, ...circle }: ImportFailure
+): void =>
+  void problems.push({
+    text: `${files.shown(place)}: @${quotedPath(importPath)} was not imported: ${why}`,
+    ...circle
+  })
 
 /** Whether a failed import is not an import at all, such as `@scope/package`. */
-const isNoImport = (importPath: string, { _tag }: MemoryFault) => _tag === "Missing" && !isPath(importPath)
+const isNoImport = (importPath: string, why: string) => why === noFile && !isPath(importPath)
 
 const isImport = ({ files, root }: Inclusion, importPath: string, from: string) =>
   isPath(importPath)
     ? Effect.succeed(true)
     : Effect.match(findImport(files, importPath, from, root), {
         onSuccess: () => true,
-        onFailure: (failure) => !isNoImport(importPath, failure)
+        onFailure: (why) => !isNoImport(importPath, why)
       })
 
 /** The imported file, and the name of its block when it has its own; else why it fails. */
@@ -69,16 +90,18 @@ const importFile = Effect.fnUntraced(function* (
   from: string,
   chain: ReadonlyArray<string>
 ) {
-  const file = yield* findImport(files, importPath, from, root)
+  const file = yield* Effect.mapError(findImport(files, importPath, from, root), (why): ImportFailure => ({ why }))
   const before = chain.indexOf(file.real)
   if (before >= 0) {
-    return yield* Effect.fail<MemoryFault>({ _tag: "Circle", files: chain.slice(before) })
+    const why = "it is already being imported, so it imports itself"
+    return yield* Effect.fail<ImportFailure>({ why, circle: chain.slice(before) })
   }
   const block = own.get(file.key)
   // An empty file has no block.
   if (block !== undefined && file.text.trim() !== "") return { file, block }
   if (size + file.text.length > maxFileBytes) {
-    return yield* Effect.fail<MemoryFault>({ _tag: "TotalTooLarge", file: files.shown(root.place) })
+    const why = `${files.shown(root.place)} with its imports would have more than 1 MiB`
+    return yield* Effect.fail<ImportFailure>({ why })
   }
   return { file, block: undefined }
 })
@@ -95,7 +118,9 @@ const tree: (
   if (depth >= maxDepth) {
     for (const { path: importPath } of tokens) {
       if (!(yield* isImport(inclusion, importPath, place))) continue
-      inclusion.problems.push({ _tag: "TooDeep", file: inclusion.files.shown(place), depth: maxDepth })
+      inclusion.problems.push({
+        text: `${inclusion.files.shown(place)}: its imports were left out: more than ${maxDepth} files import one another`
+      })
       break
     }
     return text
@@ -107,11 +132,11 @@ const tree: (
     from = end
     const result = yield* Effect.result(importFile(inclusion, importPath, place, chain))
     if (result._tag === "Failure") {
-      if (isNoImport(importPath, result.failure)) {
+      if (isNoImport(importPath, result.failure.why)) {
         pieces.push(text.slice(start, end))
       } else {
-        reportFault(inclusion, place, importPath, result.failure)
-        pieces.push(skippedImport(quotedPath(importPath), memoryFaultText(result.failure)))
+        report(inclusion, place, importPath, result.failure)
+        pieces.push(skippedImport(quotedPath(importPath), result.failure.why))
       }
       continue
     }
@@ -143,7 +168,7 @@ const addBlocks: (
   for (const { path: importPath } of (yield* importsIn(files, text, place, inclusion.root)).toReversed()) {
     const result = yield* Effect.result(importFile(inclusion, importPath, place, chain))
     if (result._tag === "Failure") {
-      if (!isNoImport(importPath, result.failure)) reportFault(inclusion, place, importPath, result.failure)
+      if (!isNoImport(importPath, result.failure.why)) report(inclusion, place, importPath, result.failure)
       continue
     }
     const { block, file } = result.success
@@ -164,7 +189,7 @@ export const resolve = Effect.fnUntraced(function* (
   files: MemoryFiles,
   root: Origin,
   own: ReadonlyMap<string, string>
-): Effect.fn.Return<Resolved, MemoryFault> {
+): Effect.fn.Return<Resolved, string> {
   const inclusion: Inclusion = { files, root, own, imports: new Set(), problems: [], size: 0 }
   const first = { ...root, text: yield* textOf(files, root) }
   const text = yield* files.format === "flat" ? flat(inclusion, first) : tree(inclusion, first, [root.real], 0)

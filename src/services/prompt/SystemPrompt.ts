@@ -137,7 +137,7 @@ const isInside = Effect.fnUntraced(function* (folder: string | undefined, place:
 })
 
 /** The content of a custom prompt; undefined when the file is outside the folder it must be in. */
-const readCustomPrompt = Effect.fnUntraced(function* (file: string, within: string | undefined) {
+const readCustomPrompt = Effect.fnUntraced(function* (file: string, requiredFolder: string | undefined) {
   const fs = yield* FileSystem.FileSystem
   const shown = quotedPath(file)
   const missing = wrong(
@@ -154,7 +154,7 @@ const readCustomPrompt = Effect.fnUntraced(function* (file: string, within: stri
           : wrong(file, `the system prompt file cannot be read: ${diskErrorText(error)}`)
       )
     )
-  if (!(yield* isInside(within, place))) return undefined
+  if (!(yield* isInside(requiredFolder, place))) return undefined
   const bytes = yield* Effect.gen(function* () {
     const { size } = yield* RegularFile.inspect(place, shown)
     return size > BigInt(maxFileBytes) ? yield* tooLarge : yield* RegularFile.read(place, shown)
@@ -210,19 +210,19 @@ const outside = (variable: string, file: string): string =>
 
 /**
  * The custom prompt; undefined when there is none. A file named by a folder's settings must be inside that folder
- * (`within`).
+ * (`requiredFolder`).
  */
 const customPrompt = Effect.fnUntraced(function* (
   { folder, isTrusted }: Pick<BuildOptions, "folder" | "isTrusted">,
   variables: Readonly<Record<string, string>>,
-  within: string | undefined
+  requiredFolder: string | undefined
 ) {
   const wish = parseOverride(variables["GEMINI_SYSTEM_MD"])
   if (wish._tag === "Off") return { own: undefined, notices: [] }
   if (wish._tag === "Default" && !isTrusted) return { own: undefined, notices: [untrusted("GEMINI_SYSTEM_MD")] }
   const isDefault = wish._tag === "Default"
   const file = isDefault ? yield* defaultFile(folder) : yield* resolvePath(folder, wish.file, variables)
-  const own = yield* readCustomPrompt(file, isDefault ? folder : within)
+  const own = yield* readCustomPrompt(file, isDefault ? folder : requiredFolder)
   return { own, notices: own === undefined ? [outside("GEMINI_SYSTEM_MD", file)] : [] }
 })
 

@@ -104,7 +104,7 @@ export const sizesText = (expanded: Expanded, room: number): string => {
   const cut = tokenShares(expanded, room)
     .filter(({ allowed, file }) => allowed < file.tokens)
     .sort((one, other) => other.file.tokens - one.file.tokens)
-  const named = cut
+  const listed = cut
     .slice(0, maxNamed)
     .map(
       ({ allowed, file }) =>
@@ -112,7 +112,7 @@ export const sizesText = (expanded: Expanded, room: number): string => {
     )
   const more = cut.length > maxNamed ? [`${cut.length - maxNamed} more`] : []
   const head = `${plural(files.length, "file", "files")}, ${plural(tokens, "token", "tokens")}, ${count(Math.max(0, room))} remain`
-  return cut.length === 0 ? head : `${head}: ${[...named, ...more].join(", ")}`
+  return cut.length === 0 ? head : `${head}: ${[...listed, ...more].join(", ")}`
 }
 
 /** Most files named in a report. */

@@ -197,9 +197,9 @@ const resolvePath = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ResolvedReference, never, Needs> {
   const { fs, path, workspace } = resolver
   const requested = path.resolve(folder, typedPath)
-  const named = typedPath.startsWith("~") ? typedPath : requested
-  const checked = yield* Effect.result(workspace.path(named, "read"))
-  if (Result.isFailure(checked)) return refused(checked.failure, named)
+  const target = typedPath.startsWith("~") ? typedPath : requested
+  const checked = yield* Effect.result(workspace.path(target, "read"))
+  if (Result.isFailure(checked)) return refused(checked.failure, target)
   const place = checked.success
   const type = yield* typeOf(resolver, place)
   // Of a word with punctuation, such as `src:main`, only a file is cut out.

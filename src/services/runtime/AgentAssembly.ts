@@ -1,7 +1,6 @@
 import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
 import { mainAgent, placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
-import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { type Answer, type ApprovalMode, grantText, narrowerMode } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
@@ -144,7 +143,7 @@ const reportMemoryProblems = Effect.fnUntraced(function* (memory: Memory["Servic
   const { problems, untrusted } = yield* memory.load
   const notices = [
     ...untrusted.map((file): RuntimeNotice => ({ _tag: "UntrustedMemory", file })),
-    ...problems.map((problem) => message(memoryProblemText(problem)))
+    ...problems.map(message)
   ]
   const more = notices.length - maxNamedProblems
   for (const notice of notices.slice(0, maxNamedProblems)) yield* notify(notice)
@@ -230,13 +229,13 @@ interface Permissions {
 }
 
 /** Where an agent works. */
-interface Place {
+interface OpenFolder {
   readonly workspace: Workspace["Service"]
   readonly isTrusted: boolean
   readonly memory: Memory["Service"]
 }
 
-const openPlace = Effect.fnUntraced(function* (
+const openFolder = Effect.fnUntraced(function* (
   { files, id, settings }: HostSession,
   { addDir = [] }: HostOptions,
   plans: Plans["Service"] | undefined,
@@ -251,7 +250,7 @@ const openPlace = Effect.fnUntraced(function* (
   if (untrusted !== undefined) yield* notify(untrusted)
   const added = workspace.folders.filter((folder) => folder !== root)
   const memory = yield* platform.memory({ root, added, settings: all, own: withDefaults(files.home) })
-  return { workspace, isTrusted: isRootTrusted, memory } satisfies Place
+  return { workspace, isTrusted: isRootTrusted, memory } satisfies OpenFolder
 })
 
 /** Starts what watches the session: its hooks and telemetry. */
@@ -270,7 +269,7 @@ const contextOf = Effect.fnUntraced(function* (
   { instruction }: HostOptions,
   isInteractive: boolean,
   { approval, plans }: Permissions,
-  place: Place,
+  place: OpenFolder,
   { agents, skills, tools }: AgentEquipment.AgentEquipment
 ) {
   const platform = yield* RuntimePlatform
@@ -301,7 +300,7 @@ const assemble = Effect.fnUntraced(function* (
   const { chat, id, settings } = session
   const { confirmShortening, notify } = handlers
   const isInteractive = handlers.isInteractive ?? handlers.ask !== undefined
-  const place = yield* openPlace(session, options, permissions.plans, notify)
+  const place = yield* openFolder(session, options, permissions.plans, notify)
   const { memory, workspace } = place
   const { leave, opening, telemetry } = yield* observe(session, options, notify, workspace.root)
   const equipment =

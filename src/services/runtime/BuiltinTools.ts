@@ -20,7 +20,7 @@ import { FileLimits } from "../workspace/FileLimits.ts"
 export const builtinTools = Effect.fnUntraced(function* (
   settings: SettingsFile,
   isTrusted: boolean,
-  steeringFiles: Steering["named"]
+  steeringFiles: Steering["moreFiles"]
 ) {
   const { allowPrivateNetwork, askForBuildFiles, files, memory, passEnvironment, shellIdle } = withDefaults(settings)
   const shellSettings = yield* ShellSettings
@@ -47,7 +47,7 @@ export const builtinTools = Effect.fnUntraced(function* (
     Effect.provideService(SteeringSettings, {
       memoryNames: memory.fileNames,
       buildFiles: askForBuildFiles,
-      named: steeringFiles
+      moreFiles: steeringFiles
     })
   )
 })

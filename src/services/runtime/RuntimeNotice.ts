@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import { unknownModelText } from "../model/ModelWindows.ts"
-import { type SettingsNotice, settingsNoticeText } from "../settings/SettingsNotice.ts"
+import type { SettingsNotice } from "../settings/Settings.ts"
 
 /**
  * Something a user should know that is not part of an answer. It says what happened; a program adds what its user can do
@@ -34,7 +34,7 @@ export const noticeText = (notice: RuntimeNotice): string => {
     case "Message":
       return notice.text
     case "Settings":
-      return settingsNoticeText(notice.notice)
+      return notice.notice.text
     case "UnknownModel":
       return unknownModelText(notice.model, notice.window)
     case "UntrustedMemory":

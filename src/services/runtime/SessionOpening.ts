@@ -112,18 +112,18 @@ const settingsFor = Effect.fnUntraced(function* (options: SessionOptions, notify
 const positive = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
 
 /**
- * The model to ask when the options and the settings name none: `usual`, or where its provider has no key the one of a provider that has. Reports a
+ * The model to ask when the options and the settings name none: `preferred`, or where its provider has no key the one of a provider that has. Reports a
  * choice that the user did not make.
  */
 const defaultModel = Effect.fnUntraced(function* (
-  usual: string,
+  preferred: string,
   notify: Notify
 ): Effect.fn.Return<string, never, Model> {
   const { access } = yield* Model
-  const reached = access?.reach(usual)
-  if (access === undefined || reached?._tag !== "NoKey") return usual
-  const model = askableModel(usual, access)
-  if (model !== usual) {
+  const reached = access?.reach(preferred)
+  if (access === undefined || reached?._tag !== "NoKey") return preferred
+  const model = askableModel(preferred, access)
+  if (model !== preferred) {
     yield* notify(
       message(`${model} answers, because ${reached.variable} is not set; --model and the setting model choose another`)
     )
@@ -133,12 +133,12 @@ const defaultModel = Effect.fnUntraced(function* (
 
 const silently: Notify = () => Effect.void
 
-/** Whether the model that a session names cannot be asked, because its provider has no key. `named`: one that the user named is asked. */
-const unavailable = Effect.fnUntraced(function* (named: string | undefined) {
+/** Whether the model that a session names cannot be asked, because its provider has no key. `requested`: one that the user named is asked. */
+const unavailable = Effect.fnUntraced(function* (requested: string | undefined) {
   const { access } = yield* Model
   return access === undefined
     ? {}
-    : { isUnavailable: (name: string) => name !== named && access.reach(name)._tag === "NoKey" }
+    : { isUnavailable: (name: string) => name !== requested && access.reach(name)._tag === "NoKey" }
 })
 
 /** `ChatDefaults` with a model that can be asked. */

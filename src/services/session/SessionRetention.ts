@@ -1,24 +1,14 @@
 import { Clock, Effect, Schema } from "effect"
 import { userSessions } from "../../domain/session/SessionName.ts"
-import {
-  expiredSessions,
-  parseRetention,
-  RetentionProblem,
-  retentionProblemText,
-  type RetentionSettings
-} from "../../domain/session/SessionRetention.ts"
+import { expiredSessions, parseRetention, type RetentionSettings } from "../../domain/session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
 
 /** Deletes sessions, on request or when they have expired under the user's settings. */
 
 /** A retention setting is invalid. Nothing was deleted. */
 class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {
-  problem: RetentionProblem
-}) {
-  override get message() {
-    return retentionProblemText(this.problem)
-  }
-}
+  message: Schema.String
+}) {}
 
 /** The result of enforcing retention. */
 interface RetentionResult {
@@ -46,7 +36,7 @@ export const enforce = Effect.fn("SessionRetention.enforce")(function* (
   current?: string | undefined
 ) {
   const retention = parseRetention(settings)
-  if (retention._tag === "Failure") return yield* new RetentionInvalid({ problem: retention.failure })
+  if (retention._tag === "Failure") return yield* new RetentionInvalid({ message: retention.failure })
   const deleted: Array<SessionSummary> = []
   const kept: Array<RetentionResult["kept"][number]> = []
   if (settings.maxAge === undefined && settings.maxCount === undefined) return { deleted, kept }

@@ -84,7 +84,7 @@ export interface InstallPlaces {
 export interface LocatedFile {
   readonly edits: AgentFile["edits"]
   /** The path at which the agent looks for it. */
-  readonly named: string
+  readonly expectedPath: string
   /** That path with links followed. */
   readonly file: string
   /** Whether a link leads out of the folder in which the agent looks. */
@@ -108,8 +108,8 @@ const maxFileBytes = 1_024 * 1_024
 const failure = (message: string) => new InstallError({ message: `${message}; nothing was changed` })
 
 /** The text of a file; undefined when there is none. Anything but a regular file of UTF-8 is refused without being opened. */
-const textOf = Effect.fnUntraced(function* ({ file, named }: Pick<PlannedFile, "file" | "named">) {
-  const shown = file === named ? quotedPath(file) : `${quotedPath(named)} (${quotedPath(file)})`
+const textOf = Effect.fnUntraced(function* ({ expectedPath, file }: Pick<PlannedFile, "expectedPath" | "file">) {
+  const shown = file === expectedPath ? quotedPath(file) : `${quotedPath(expectedPath)} (${quotedPath(file)})`
   const bytes = yield* RegularFile.read(file, shown, maxFileBytes).pipe(
     Effect.catchIf(
       ({ type }) => type === "file_not_found",
@@ -130,10 +130,10 @@ export const locateFiles = (files: ReadonlyArray<AgentFile>, places: InstallPlac
     Effect.gen(function* () {
       const path = yield* Path.Path
       const folder = base === "codex" ? places.codex : places.folder
-      const named = path.join(folder, name)
-      const file = yield* AtomicFile.leadsTo(named)
+      const expectedPath = path.join(folder, name)
+      const file = yield* AtomicFile.leadsTo(expectedPath)
       const isOutside = !isWithin(yield* AtomicFile.leadsTo(folder), file, path.sep)
-      return { edits, named, file, isOutside }
+      return { edits, expectedPath, file, isOutside }
     }).pipe(onDisk)
   )
 

@@ -1,6 +1,6 @@
 import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
-import { definitionProblemText, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
-import { parseSkill, skillFile, skillProblemText } from "../../domain/agent/Skill.ts"
+import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
+import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
 import { importTokens, isAddress } from "../../domain/memory/MemoryImports.ts"
 import { type TranslatedKey, translateGeminiSettings } from "../../domain/settings/GeminiSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
@@ -307,7 +307,7 @@ const importAgent = Effect.fnUntraced(function* (run: ImportRun, file: string) {
   if (!file.endsWith(".md")) return yield* Effect.fail("is not an agent definition, which ends in .md")
   const { bytes } = yield* readSource(run, file)
   if (!run.path.basename(file).startsWith("_")) {
-    yield* Effect.fromResult(Result.mapError(parseDefinitions(decode(bytes).text), definitionProblemText))
+    yield* Effect.fromResult(parseDefinitions(decode(bytes).text))
   }
   yield* importFile(run, "agent", file, bytes)
 })
@@ -345,7 +345,7 @@ const importSkill = Effect.fnUntraced(function* (run: ImportRun, skill: string) 
     return yield* Effect.fail("is not the folder of a skill; links are not followed")
   }
   yield* readSource(run, joined(skill, skillFile)).pipe(
-    Effect.flatMap(({ bytes }) => Effect.fromResult(Result.mapError(parseSkill(decode(bytes).text), skillProblemText))),
+    Effect.flatMap(({ bytes }) => Effect.fromResult(parseSkill(decode(bytes).text))),
     Effect.mapError((why) => `${skillFile}: ${why}`)
   )
   const missing: Array<Copy> = []

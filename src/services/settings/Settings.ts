@@ -1,7 +1,6 @@
 import { Context, type Effect, Schema } from "effect"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import type { SettingsPath } from "../../domain/settings/SettingsKey.ts"
-import type { LeftOutReason, SettingsNotice } from "./SettingsNotice.ts"
 
 /** The contract of settings: their files, their sources, and what is wrong with one. */
 
@@ -29,6 +28,14 @@ export interface SettingsSource {
   readonly name: string
 }
 
+/** Something a user should know about a source of settings. It says what happened; a program adds what its user can do about it. */
+export interface SettingsNotice {
+  /** One line. */
+  readonly text: string
+  /** Whether a file is ignored because its folder, or the one that a link leads to, is not trusted. */
+  readonly isUntrusted?: boolean
+}
+
 /** The merged settings of all sources. */
 export interface EffectiveSettings {
   /** Absent fields are unset: `withDefaults` fills them in. */
@@ -53,8 +60,8 @@ export interface SettingsFileState {
   readonly state:
     | { readonly _tag: "Absent" }
     | { readonly _tag: "Counts"; readonly settings: SettingsFile; readonly notices: ReadonlyArray<SettingsNotice> }
-    /** It exists and is ignored. */
-    | { readonly _tag: "LeftOut"; readonly reason: LeftOutReason }
+    /** It exists and is ignored; `why` does not name it. */
+    | { readonly _tag: "LeftOut"; readonly why: SettingsNotice }
     | { readonly _tag: "Broken"; readonly error: SettingsError }
 }
 

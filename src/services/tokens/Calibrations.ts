@@ -135,15 +135,15 @@ export const make = (
     const of = (model: string) => models.get(model) ?? Calibration.uncalibrated
     /** By model: the parts of the last count, and whether a cut prompt was told. */
     const counted = new Map<string, ReadonlyArray<Part>>()
-    const told = new Set<string>()
+    const reportedModels = new Set<string>()
     const learn = (model: string, parts: ReadonlyArray<Part>, features: TextFeatures.Features, actual: number) => {
       const isCut = Calibration.isCutCount(of(model), features, actual, isLonger(counted.get(model), parts))
       counted.set(model, parts)
       const next = (before: Calibration.Calibration) =>
         isCut ? Calibration.doubted(before, features, actual) : Calibration.observe(before, features, actual)
       const learned = next(of(model))
-      const isNew = isCut && !told.has(model)
-      if (isCut) told.add(model)
+      const isNew = isCut && !reportedModels.has(model)
+      if (isCut) reportedModels.add(model)
       const cut: CutPrompt | undefined = isCut
         ? { model, estimated: Math.round(TextFeatures.totalTokens(features)), counted: actual, isNew }
         : undefined
@@ -245,13 +245,13 @@ export const countRequest = Effect.fn("Calibrations.countRequest")(function* (
   const calibrations = yield* Calibrations
   const model = yield* Model
   const overhead = overheadParts(request)
-  const within = contentParts(request)
+  const content = contentParts(request)
   const counted = yield* Effect.result(model.countTokens(request))
   if (counted._tag === "Failure") {
-    const tokens = yield* calibrations.upperBound(request.model, [...overhead, ...within])
+    const tokens = yield* calibrations.upperBound(request.model, [...overhead, ...content])
     return { tokens, by: "bound", countError: counted.failure }
   }
-  yield* calibrations.observe(request.model, within, counted.success)
+  yield* calibrations.observe(request.model, content, counted.success)
   const rest = overhead.length === 0 ? 0 : yield* calibrations.upperBound(request.model, overhead)
   return { tokens: counted.success + rest, by: "model", countError: null }
 })

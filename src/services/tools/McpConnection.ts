@@ -226,11 +226,11 @@ const startProgram = Effect.fnUntraced(function* (
   }
   const process: ServerProcess = { command, words, silent: yield* Deferred.make<void>(), handle: undefined }
   const why = (error: McpClientError) => whyProcess(process, error)
-  const named = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, Redacted.make(value)]))
+  const serverVariables = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, Redacted.make(value)]))
   const transport = yield* McpClient.stdio({
     command: ChildProcess.make(program, args, {
       // Programs that the server starts by name must not come from the folder in which it runs.
-      env: { ...withAbsolutePath(childEnvironment(variables)), ...named },
+      env: { ...withAbsolutePath(childEnvironment(variables)), ...serverVariables },
       cwd
     }),
     protocol: McpProtocol.v2025_11_25

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import {
-  definitionProblemText,
   fillTemplate,
   inputsFromPrompt,
   isIgnored,
@@ -16,7 +15,7 @@ const usual = "name: one\ndescription: Does it"
 
 const problem = (text: string): string => {
   const read = parseDefinitions(text)
-  return Result.isFailure(read) ? definitionProblemText(read.failure) : "(none)"
+  return Result.isFailure(read) ? read.failure : "(none)"
 }
 
 describe("a definition of a local agent", () => {

@@ -6,7 +6,6 @@ import {
   costOf,
   type ModelPrice,
   parsePrices,
-  priceProblemText,
   priceOf,
   PriceTable
 } from "../../../src/domain/tokens/Prices.ts"
@@ -302,7 +301,7 @@ describe("a price file", () => {
   ] as const) {
     it(`rejects ${name}`, () => {
       const table = parsePrices(text)
-      const message = Result.isFailure(table) ? priceProblemText(table.failure) : "accepted"
+      const message = Result.isFailure(table) ? table.failure : "accepted"
       assert.isTrue(message.startsWith(expected), message)
     })
   }

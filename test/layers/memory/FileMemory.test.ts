@@ -2,8 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/Pi.ts"
-import { memoryProblemText } from "../../../src/domain/memory/MemoryProblem.ts"
-import { type LoadedMemory, memoryText } from "../../../src/domain/memory/MemoryText.ts"
+import { memoryText } from "../../../src/domain/memory/MemoryText.ts"
 import * as FileMemory from "../../../src/layers/memory/FileMemory.ts"
 import type { FileMemoryOptions } from "../../../src/layers/memory/MemoryContext.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
@@ -42,11 +41,8 @@ const loadedOf = Effect.fnUntraced(function* (
   files: Readonly<Record<string, string | Uint8Array>>,
   options: Options = {}
 ) {
-  return withLines(yield* (yield* person(files, options)).memory.load)
+  return yield* (yield* person(files, options)).memory.load
 })
-
-/** Loaded memory with its problems in words. */
-const withLines = (loaded: LoadedMemory) => ({ ...loaded, problems: loaded.problems.map(memoryProblemText) })
 
 const shownIn = ({ blocks }: { readonly blocks: ReadonlyArray<{ readonly shown: string }> }) =>
   blocks.map(({ shown }) => shown)
@@ -169,7 +165,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       yield* fs.symlink("GEMINI.md", place("work/AGENTS.md"))
       yield* fs.link(place("work/GEMINI.md"), place("work/b/GEMINI.md"))
       yield* fs.makeDirectory(place("work/PALIMPSEST.md"))
-      const loaded = withLines(yield* memory.load)
+      const loaded = yield* memory.load
       assert.deepStrictEqual(shownIn(loaded), ["GEMINI.md"])
       assert.deepStrictEqual(loaded.problems, [])
     })
@@ -256,7 +252,7 @@ layer(NodeServices.layer)("memory files", (it) => {
           },
           { memory: { importFormat, maxDirs: 4 } }
         )
-        const loaded = withLines(yield* memory.load)
+        const loaded = yield* memory.load
         assert.deepStrictEqual(
           [shownIn(loaded), loaded.problems],
           [[theirs, "~/.palimpsest/AGENTS.md", "GEMINI.md", "AGENTS.md", "src/GEMINI.md"], []]
@@ -329,7 +325,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         { ...git, "work/AGENTS.md": "x".repeat(500), "work/a/AGENTS.md": "y".repeat(500) },
         { memory: { fileChars: 100, downward: false } }
       )
-      const { blocks, problems } = withLines(yield* memory.load)
+      const { blocks, problems } = yield* memory.load
       assert.match(blocks[0]?.text ?? "", /^x{75}\n\[400 of 500 characters are left out here; they are in AGENTS\.md/)
       assert.deepStrictEqual(problems, ["AGENTS.md: has 500 characters, of which 100 are read (memory.fileChars)"])
       assert.match((yield* memory.touched(place("work/a/b.txt"))) ?? "", /y{75}\n\[400 of 500 characters/)
@@ -397,7 +393,7 @@ layer(NodeServices.layer)("memory files", (it) => {
           },
           { cwd, isTrusted: answered(answers) }
         )
-        const { blocks, problems, untrusted } = withLines(yield* memory.load)
+        const { blocks, problems, untrusted } = yield* memory.load
         assert.deepStrictEqual(shownIn({ blocks }), [...taken])
         // Where one would look for it in vain it is told.
         assert.deepStrictEqual([problems, untrusted], [[], cwd === "a/work" ? [] : ["~/a/work/GEMINI.md"]])
@@ -432,7 +428,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         { isTrusted: answered({ work: "trusted", "work/vendor": "untrusted" }) }
       )
       yield* fs.symlink("vendor/x.md", place("work/GEMINI.md"))
-      const { blocks, problems } = withLines(yield* memory.load)
+      const { blocks, problems } = yield* memory.load
       assert.deepStrictEqual(shownIn({ blocks }), ["AGENTS.md"])
       assert.include(blocks[0]?.text ?? "", "good")
       assert.notInclude(blocks[0]?.text ?? "", "evil")
@@ -651,7 +647,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         ".gemini/style.md": "here"
       })
       yield* fs.symlink(place("dotfiles/GEMINI.md"), place(".gemini/GEMINI.md"))
-      const { blocks, problems } = withLines(yield* memory.load)
+      const { blocks, problems } = yield* memory.load
       assert.include(blocks[0]?.text ?? "", "here")
       assert.lengthOf(problems, 1)
       assert.include(problems[0] ?? "", "@../secret.md was not imported: it leads out of ~/.gemini and ~/dotfiles")
@@ -670,7 +666,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         { isTrusted: answered({ work: "trusted", "work/docs": "untrusted" }) }
       )
       yield* fs.symlink(place("work/docs/mine.md"), place(".gemini/GEMINI.md"))
-      const { blocks, problems } = withLines(yield* memory.load)
+      const { blocks, problems } = yield* memory.load
       assert.deepStrictEqual(
         blocks.map(({ imports }) => imports.length),
         [1, 0]
@@ -687,7 +683,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       const loaded = yield* Effect.gen(function* () {
         const made = yield* person({ ...git, ...files }, { memory })
         watched.opened.length = 0
-        return withLines(yield* made.memory.load)
+        return yield* made.memory.load
       }).pipe(Effect.provide(here))
       return { loaded, read: watched.opened.filter((file) => file.endsWith(".md")) }
     })
@@ -815,7 +811,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         yield* fs.symlink(place("."), place("work/dir"))
         yield* fs.symlink(place("outside"), place("work/c/GEMINI.md"))
         watched.opened.length = 0
-        return withLines(yield* memory.load)
+        return yield* memory.load
       }).pipe(Effect.provide(here))
       assert.deepStrictEqual(
         watched.opened.map((file) => file.split("/").slice(-2).join("/")),
@@ -1075,7 +1071,7 @@ layer(NodeServices.layer)("memory files", (it) => {
           "work/a.md": "a",
           "work/AGENTS.md": "b"
         })
-        return withLines(yield* memory.load)
+        return yield* memory.load
       }).pipe(Effect.provideService(FileSystem.FileSystem, faulty))
       assert.lengthOf(blocks, 1)
       assert.lengthOf(problems, 1)
@@ -1094,7 +1090,7 @@ layer(NodeServices.layer)("memory files", (it) => {
               "work/b/GEMINI.md": "b"
             })
             made.push(memory)
-            return withLines(yield* memory.load)
+            return yield* memory.load
           }),
         () =>
           Effect.gen(function* () {
@@ -1121,7 +1117,7 @@ layer(NodeServices.layer)("memory files", (it) => {
         const { memory } = yield* person({ ...git, "GEMINI.md": "above", "work/GEMINI.md": "here" }).pipe(
           Effect.provideService(FileSystem.FileSystem, owned(uid))
         )
-        const { blocks, problems } = withLines(yield* memory.load)
+        const { blocks, problems } = yield* memory.load
         return { texts: blocks.map(({ text }) => text), problems }
       })
       assert.deepStrictEqual(yield* texts(1_000), { texts: ["above", "here"], problems: [] })
@@ -1203,7 +1199,7 @@ layer(NodeServices.layer)("any set of files", (it) => {
           )
         }
         const memory = yield* Effect.provide(again, here)
-        const { problems } = withLines(yield* memory.load)
+        const { problems } = yield* memory.load
         const outside = watched.opened.filter((file) => !file.startsWith(`${home}/work/`))
         assert.deepStrictEqual(outside, [])
         const texts = watched.opened.filter((file) => file.endsWith(".md"))

@@ -8,7 +8,6 @@ import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
 import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
 import { compressionThreshold, Experiments } from "../../../src/services/settings/Experiments.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
-import { settingsNoticeText } from "../../../src/services/settings/SettingsNotice.ts"
 import { type TrustState, Trust } from "../../../src/services/workspace/Trust.ts"
 import { assert, describe, layer } from "../../support/vitest.ts"
 
@@ -63,7 +62,7 @@ const failing = Effect.fnUntraced(function* (files: Files) {
 const reading = Effect.fnUntraced(function* (files: Files) {
   const { root, settings } = yield* laid(files)
   const { notices, ...found } = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
-  return { ...found, settings: { ...found.settings }, notices: notices.map(settingsNoticeText), root }
+  return { ...found, settings: { ...found.settings }, notices: notices.map(({ text }) => text), root }
 })
 
 const settingsOf = (files: Files) => Effect.map(reading(files), ({ settings }) => settings)
@@ -162,9 +161,10 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
     assert.deepStrictEqual({ ...found.settings }, {})
     const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
-    assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
-      `${root}/here/.palimpsest/settings.json is ignored: it is in ${bad}, which is not trusted`
-    ])
+    assert.deepStrictEqual(
+      found.notices.map(({ text }) => text),
+      [`${root}/here/.palimpsest/settings.json is ignored: it is in ${bad}, which is not trusted`]
+    )
   })
 
   it.effect("a folder cannot name files outside of it, nor what is read there", function* () {
@@ -331,9 +331,10 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       states.broken.map(({ file }) => file),
       ["PALIMPSEST_TITLES"]
     )
-    assert.deepStrictEqual(states.notices.map(settingsNoticeText), [
-      "PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"
-    ])
+    assert.deepStrictEqual(
+      states.notices.map(({ text }) => text),
+      ["PALIMPSEST_MODLE is no variable of this program (did you mean PALIMPSEST_MODEL?)"]
+    )
     assert.deepStrictEqual({ ...states.settings }, { maxTurns: 5, shellIdle: 5 })
   })
 
@@ -344,7 +345,10 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     yield* fs.symlink(`${root}/home`, `${root}/here/.palimpsest`)
     const found = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
     assert.deepStrictEqual({ ...found.settings }, { hooks: { AfterTool: [1] }, approve: "all" })
-    assert.deepStrictEqual(found.notices.map(settingsNoticeText), [])
+    assert.deepStrictEqual(
+      found.notices.map(({ text }) => text),
+      []
+    )
   })
 })
 

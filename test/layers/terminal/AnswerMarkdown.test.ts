@@ -13,18 +13,18 @@ describe("settled", () => {
     [
       "what is before the last block does not change",
       "one\n\ntwo\n\nthr",
-      { done: "one\n\ntwo\n\n", rest: "thr", within: undefined }
+      { done: "one\n\ntwo\n\n", rest: "thr", openBlock: undefined }
     ],
     ["a short list can change", list(0, 99, bullet), undefined],
     [
       "a long list is split before its last items",
       list(0, 100, bullet),
-      { done: list(0, 90, bullet), rest: list(90, 100, bullet), within: "list" }
+      { done: list(0, 90, bullet), rest: list(90, 100, bullet), openBlock: "list" }
     ],
     [
       "a loose list keeps its blank rows",
       list(0, 100, bullet, "\n").trimEnd(),
-      { done: list(0, 90, bullet, "\n"), rest: list(90, 100, bullet, "\n").trimEnd(), within: undefined }
+      { done: list(0, 90, bullet, "\n"), rest: list(90, 100, bullet, "\n").trimEnd(), openBlock: undefined }
     ],
     [
       "a numbered list goes on counting",
@@ -32,7 +32,7 @@ describe("settled", () => {
       {
         done: list(0, 90, () => "1. "),
         rest: `91. item 90\n${list(91, 100, () => "1. ")}`,
-        within: "list"
+        openBlock: "list"
       }
     ],
     ["a numbered list of 99 items can change", list(0, 99, numbered), undefined],
@@ -40,7 +40,7 @@ describe("settled", () => {
     [
       "a long block of code is split, and opened again",
       code(400),
-      { done: `\`\`\`ts\n${"a\n".repeat(199)}\`\`\`\n`, rest: `\`\`\`ts\n${"a\n".repeat(201)}`, within: "code" }
+      { done: `\`\`\`ts\n${"a\n".repeat(199)}\`\`\`\n`, rest: `\`\`\`ts\n${"a\n".repeat(201)}`, openBlock: "code" }
     ]
   ]
   for (const [rule, text, split] of cases) it(rule, () => assert.deepStrictEqual(settled(text), split))

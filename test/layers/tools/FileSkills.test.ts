@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { unusableFileText } from "../../../src/domain/agent/UnusableFile.ts"
+import { folders } from "../../../src/layers/agent/DefinitionFolders.ts"
 import * as FileSkills from "../../../src/layers/tools/FileSkills.ts"
 import { Skills } from "../../../src/services/tools/Skills.ts"
 import { assert, layer } from "../../support/vitest.ts"
@@ -20,7 +21,11 @@ const withFiles = Effect.fnUntraced(function* (
     yield* fs.makeDirectory(path.dirname(path.join(top, name)), { recursive: true })
     yield* fs.writeFileString(path.join(top, name), text)
   }
-  const places = yield* FileSkills.skillFolders(path.join(top, "work"), path.join(top, "home"))
+  const places = yield* folders("skills", {
+    home: path.join(top, "own"),
+    workspace: path.join(top, "work"),
+    user: path.join(top, "home")
+  })
   const skills = yield* Effect.provide(Skills, FileSkills.layer(places, isTrusted))
   return { fs, path, top, skills }
 })
@@ -43,7 +48,9 @@ layer(NodeServices.layer)("FileSkills", (it) => {
         "work/.palimpsest/skills/d/SKILL.md": skill("d", "not this"),
         "home/.gemini/skills/c/SKILL.md": skill("c", "nor this"),
         "home/.palimpsest/skills/c/SKILL.md": skill("c", "of home"),
-        "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home")
+        "home/.gemini/skills/d/SKILL.md": skill("d", "of gemini at home"),
+        "home/.palimpsest/skills/e/SKILL.md": skill("e", "not this"),
+        "own/skills/e/SKILL.md": skill("e", "of the program's home")
       })
       const all = yield* skills.all
       assert.deepStrictEqual(
@@ -52,7 +59,8 @@ layer(NodeServices.layer)("FileSkills", (it) => {
           ["a", "of work"],
           ["b", "of gemini"],
           ["c", "of home"],
-          ["d", "of gemini at home"]
+          ["d", "of gemini at home"],
+          ["e", "of the program's home"]
         ]
       )
       assert.deepStrictEqual(all.problems, [])

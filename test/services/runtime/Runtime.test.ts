@@ -169,7 +169,7 @@ describe("failures", () => {
       { _tag: "UntrustedMemory", file: "../GEMINI.md" },
       {
         _tag: "Settings",
-        notice: { _tag: "LeftOut", source: "/w/settings.json", reason: { _tag: "Untrusted", folder: undefined } }
+        notice: { text: "/w/settings.json is ignored: the folder is not trusted", isUntrusted: true }
       },
       { _tag: "UnknownModel", model: "nope", window: 32_768 },
       { _tag: "MoreMemoryProblems", count: 3 },

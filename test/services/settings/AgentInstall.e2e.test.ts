@@ -168,7 +168,10 @@ layer(NodeServices.layer)("a link in the place of a settings file", (it) => {
         yield* fs.symlink("../../user/settings.json", at("work", ".claude", "settings.json"))
       } else yield* fs.symlink("../user", at("work", ".claude"))
       assert.deepStrictEqual(
-        outside(yield* locateFiles(agentFiles("claude", parts), places)).map(({ file, named }) => [named, file]),
+        outside(yield* locateFiles(agentFiles("claude", parts), places)).map(({ expectedPath, file }) => [
+          expectedPath,
+          file
+        ]),
         [[at("work", ".claude", "settings.json"), at("user", "settings.json")]],
         make
       )

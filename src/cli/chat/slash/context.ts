@@ -43,7 +43,7 @@ const barOf = (rows: ReadonlyArray<number>, { limit, threshold }: ContextUse, wi
 /** Returns the lines of `/context`, none wider than `columns` if that is 40 or more. */
 export const contextTable = (use: ContextUse, columns: number): string => {
   const { kinds, limit, overhead, threshold, tokens } = use
-  const named: ReadonlyArray<readonly [string, number]> = [
+  const sizes: ReadonlyArray<readonly [string, number]> = [
     ...(overhead === 0 ? [] : [["system and tools", overhead] as const]),
     ...kinds
       .filter(({ view }) => view > 0)
@@ -52,7 +52,7 @@ export const contextTable = (use: ContextUse, columns: number): string => {
   ]
   const width = Math.max(10, Math.min(60, columns - 4))
   const free = Math.max(0, limit - tokens)
-  const rows = named.map(([name, size], at) => [
+  const rows = sizes.map(([name, size], at) => [
     "",
     blocks[at] ?? "",
     name,
@@ -62,7 +62,7 @@ export const contextTable = (use: ContextUse, columns: number): string => {
   const due = Math.max(0, Math.ceil(threshold * limit) - tokens)
   return [
     `  ${barOf(
-      named.map(([, size]) => size),
+      sizes.map(([, size]) => size),
       use,
       width
     )}`,

@@ -26,7 +26,7 @@ const usage = "[message]"
 const maxNamedFiles = 8
 const maxCommandColumns = 60
 
-const named = (files: ReadonlyArray<{ readonly shown: string }>): string => {
+const fileList = (files: ReadonlyArray<{ readonly shown: string }>): string => {
   const names = files.slice(0, maxNamedFiles).map(({ shown }) => printableLine(shown))
   return `${names.join(", ")}${files.length > maxNamedFiles ? ` and ${files.length - maxNamedFiles} more` : ""}`
 }
@@ -35,7 +35,7 @@ const named = (files: ReadonlyArray<{ readonly shown: string }>): string => {
 const outcomeLines = (files: ReadonlyArray<RewoundFile>): ReadonlyArray<string> => {
   const of = (outcome: RewoundFile["outcome"]) => files.filter((file) => file.outcome === outcome)
   const line = (done: ReadonlyArray<RewoundFile>, verb: string) =>
-    done.length === 0 ? [] : [`${verb} ${named(done)}.`]
+    done.length === 0 ? [] : [`${verb} ${fileList(done)}.`]
   return [
     ...line(of("restored"), "Restored"),
     ...line(of("removed"), "Removed"),
@@ -71,7 +71,7 @@ const chooseMessage = Effect.fnUntraced(function* ({ chat, terminal }: ChatSessi
 /** Lets the user choose what to restore; without changed files that is the conversation. */
 const chooseScope = Effect.fnUntraced(function* ({ terminal }: ChatSession, files: ReadonlyArray<RewindFile>) {
   if (files.length === 0) return Option.some<Scope>("conversation")
-  const about = named(files)
+  const about = fileList(files)
   return yield* terminal.choose<Scope>("What goes back?", [
     { value: "both", label: "Conversation and files", about },
     { value: "conversation", label: "Conversation only", about: "files stay as they are" },
@@ -84,7 +84,7 @@ const askOverwrite = Effect.fnUntraced(function* ({ terminal }: ChatSession, fil
   const changed = files.filter(({ state }) => state === "changed")
   if (changed.length === 0) return Option.some(false)
   return yield* terminal
-    .choose<boolean>(`Changed since by you or another program: ${named(changed)}`, [
+    .choose<boolean>(`Changed since by you or another program: ${fileList(changed)}`, [
       { value: false, label: "Leave them as they are", about: "restore only the others" },
       { value: true, label: "Restore them too", about: "/rewind back restores what they hold now" }
     ])
@@ -100,7 +100,7 @@ const putBack = Effect.fnUntraced(function* (session: ChatSession, files: Readon
 
 /** Returns the note that tells the model about restored files, because it remembers its own edits. */
 const noteForModel = (files: ReadonlyArray<RewoundFile>) =>
-  `${runtimeMark}\nThe user put these files back to an earlier version: ${named(files)}. Read them again before you change them.`
+  `${runtimeMark}\nThe user put these files back to an earlier version: ${fileList(files)}. Read them again before you change them.`
 
 const tellModel = Effect.fnUntraced(function* ({ chat }: ChatSession, done: ReadonlyArray<RewoundFile>) {
   const changed = done.filter(({ outcome }) => outcome === "restored" || outcome === "removed")
@@ -119,7 +119,7 @@ const tellUnrecorded = Effect.fnUntraced(function* (
 ) {
   const files = at === undefined ? [] : yield* session.agent.rewind.unrecorded(target, at)
   if (files.length === 0) return
-  const shown = named(files.map((file) => ({ shown: file })))
+  const shown = fileList(files.map((file) => ({ shown: file })))
   yield* say(session, `Not restored, because shell commands or other programs wrote it: ${shown}.`)
 })
 
@@ -134,7 +134,7 @@ const tellCommands = Effect.fnUntraced(function* (session: ChatSession, sequence
   if (commands.length === 0) return
   yield* say(
     session,
-    `Shell commands ran since: ${named(commands)}. Files that they removed or moved are not restored.`
+    `Shell commands ran since: ${fileList(commands)}. Files that they removed or moved are not restored.`
   )
 })
 

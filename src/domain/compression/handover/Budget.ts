@@ -99,7 +99,7 @@ export interface Material {
   readonly messages: ReadonlyArray<Span>
   readonly messagesNeed: number
   /** The paths that were named, best first, without those that a tool read or changed. */
-  readonly named: ReadonlyArray<string>
+  readonly namedFiles: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */
   readonly constraints: ReadonlyArray<Span>
   /** Shows paths below the working directory relative to it. */

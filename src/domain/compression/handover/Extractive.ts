@@ -106,7 +106,7 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     names,
     messages,
     messagesNeed: minTokensForAll(messages, options.budget * messagesShare),
-    named: namedPaths(evidence, names),
+    namedFiles: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
   }

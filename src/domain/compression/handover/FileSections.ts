@@ -89,11 +89,11 @@ export const artifactItems = (material: Material): Writer => {
 }
 
 /** Writes the files that were read, then the others that were named. */
-export const fileItems = ({ evidence, named }: Material): Writer => {
+export const fileItems = ({ evidence, namedFiles }: Material): Writer => {
   const read = newestFirst(evidence.files)
     .filter(([, file]) => file.state === "read")
     .map(listedFile)
-  const others = named.map(listedLine).map((line) => ({ short: line, long: line }))
+  const others = namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {
     const files = [...fileList("read", read, share("read")), ...fileList("named", others, share("named"))]

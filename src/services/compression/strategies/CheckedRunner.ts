@@ -1,5 +1,5 @@
 import { Cause, Duration, Effect, Fiber, Result, Schema, Scope } from "effect"
-import { type BrokenRule, brokenRule, brokenRuleText } from "../../../domain/compression/BrokenRule.ts"
+import { brokenRule } from "../../../domain/compression/BrokenRule.ts"
 import {
   adopt,
   Compressed,
@@ -125,13 +125,13 @@ const checkedResult = Effect.fnUntraced(function* (
   if (!isOutcome(outcome)) return yield* new StrategyRefused({ strategy, why: "it returned no outcome" })
   const proposed = patchOf(outcome)
   if (proposed === undefined || (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated")) return result
-  const refuse = (broken: BrokenRule) => new StrategyRefused({ strategy, why: brokenRuleText(broken) })
+  const refuse = (why: string) => new StrategyRefused({ strategy, why })
   const broken = brokenRule(request.conversation, proposed)
   if (broken !== undefined) return yield* refuse(broken)
   const patch = yield* remade(request, proposed)
   const before = yield* sizeOf(request.conversation)
   const after = yield* sizeOf(adopt(request.conversation, { ...outcome, patch }))
-  if (after >= before) return yield* refuse({ rule: "not smaller", entry: undefined })
+  if (after >= before) return yield* refuse("its result is no smaller than what it replaces")
   const counts = { before: total(request, before), after: total(request, after), patch }
   const dropped =
     patch.drop === undefined ? undefined : yield* rangeHandle(droppedEntries(view(request.conversation), patch.drop))
@@ -322,7 +322,5 @@ const checkedAssembly = (strategy: string, conversation: Conversation, made: Ass
       ? {}
       : { drop: { from: first.entry.id, to: made.dropThrough } }
   const broken = brokenRule(conversation, { ...drop, insert: [], shorten: made.shorten })
-  return broken === undefined
-    ? Effect.succeed(made)
-    : Effect.fail(new StrategyRefused({ strategy, why: brokenRuleText(broken) }))
+  return broken === undefined ? Effect.succeed(made) : Effect.fail(new StrategyRefused({ strategy, why: broken }))
 }

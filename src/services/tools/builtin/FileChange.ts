@@ -68,7 +68,7 @@ const maxTitlePathChars = 100
 /** Which edits ask even where edits may run without asking. */
 export interface Steering extends SteeringOptions {
   /** More files that run code or steer programs here, absolute, each with the reason; evaluated at each edit. Default: none. */
-  readonly named?: Effect.Effect<ReadonlyArray<readonly [place: string, why: string]>> | undefined
+  readonly moreFiles?: Effect.Effect<ReadonlyArray<readonly [place: string, why: string]>> | undefined
 }
 
 /** The edits that ask. Default: those that SteeringFiles.ts lists. */
@@ -154,8 +154,8 @@ const reasonOf = Effect.fnUntraced(function* (
 ) {
   const places = [current.path, path.resolve(root, current.requested)]
   const names = places.map((place) => place.toLowerCase())
-  const named = (yield* steering.named ?? Effect.succeed([])).find(([place]) => names.includes(place.toLowerCase()))
-  if (named !== undefined) return named[1]
+  const match = (yield* steering.moreFiles ?? Effect.succeed([])).find(([place]) => names.includes(place.toLowerCase()))
+  if (match !== undefined) return match[1]
   for (const folder of folders) {
     // In worktrees `.git` is a file that names another folder; the default names cover those.
     const config = yield* Effect.orElseSucceed(fs.readFileString(path.join(folder, ".git", "config")), () => "")

@@ -106,16 +106,16 @@ const run = Effect.fn("Glob.run")(function* (reader: FileReader, args: Parameter
   const matches = (yield* Effect.forEach(found, (place) => matchOf(reader, place), { concurrency: maxConcurrentStats }))
     .flat()
     .sort(byFreshness(now))
-  const within = folders.join(", ")
+  const shownFolders = folders.join(", ")
   if (matches.length === 0) {
     const note = ignored === 0 ? "" : ` (${ignored} ignored)`
     return {
-      value: `No files found matching pattern "${pattern}" within ${within}${note}`,
+      value: `No files found matching pattern "${pattern}" within ${shownFolders}${note}`,
       display: textDisplay("no files")
     }
   }
   return {
-    value: `Found ${matches.length} file(s) matching "${pattern}" within ${within}, sorted by modification time (newest first):\n${matches.map(({ place }) => quotedPath(place)).join("\n")}`,
+    value: `Found ${matches.length} file(s) matching "${pattern}" within ${shownFolders}, sorted by modification time (newest first):\n${matches.map(({ place }) => quotedPath(place)).join("\n")}`,
     display: textDisplay(`${matches.length} ${matches.length === 1 ? "file" : "files"}`)
   }
 })

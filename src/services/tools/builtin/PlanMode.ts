@@ -98,8 +98,8 @@ const fileOf = ({ path, plans, workspace }: Planning, named = "") => {
 }
 
 /** The plan in a file of the workspace. */
-const writtenPlan = Effect.fnUntraced(function* (planning: Planning, named: string | undefined) {
-  const file = yield* fileOf(planning, named)
+const writtenPlan = Effect.fnUntraced(function* (planning: Planning, name: string | undefined) {
+  const file = yield* fileOf(planning, name)
   const shown = planning.workspace.shown(file)
   const bytes = yield* read(file, shown, maxPlanBytes).pipe(
     Effect.provideService(FileSystem.FileSystem, planning.fs),

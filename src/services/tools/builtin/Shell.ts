@@ -37,19 +37,19 @@ const coverage = Effect.fnUntraced(function* (command: string, folder: string) {
   if (analyzed === undefined) return undefined
   // Counts `..` as a shell does that was started in a folder without links.
   const from = (base: string, place: string) => (place.startsWith("/") ? place : `${base}/${place}`)
-  const within = (base: string, place: string) => workspace.path(from(base, place), "write")
+  const writable = (base: string, place: string) => workspace.path(from(base, place), "write")
   const places = Effect.gen(function* () {
-    const here = analyzed.folder === undefined ? folder : yield* within(folder, analyzed.folder)
+    const here = analyzed.folder === undefined ? folder : yield* writable(folder, analyzed.folder)
     const commands = yield* Effect.forEach(analyzed.commands, (command) =>
       command.folder === undefined
         ? Effect.succeed(command)
-        : Effect.map(within(here, command.folder), (folder) => ({ ...command, folder }))
+        : Effect.map(writable(here, command.folder), (folder) => ({ ...command, folder }))
     )
     for (const read of analyzed.reads) {
       const place = yield* workspace.path(from(here, read), "read")
       yield* inspect(place, place)
     }
-    for (const place of analyzed.makes) yield* within(here, place)
+    for (const place of analyzed.makes) yield* writable(here, place)
     return { here, commands }
   })
   const resolved = yield* Effect.option(places)
@@ -58,8 +58,8 @@ const coverage = Effect.fnUntraced(function* (command: string, folder: string) {
   const depths = [folder, here, ...commands.flatMap(({ folder }) => folder ?? [])].map(depthOf)
   if (analyzed.climbs !== undefined && analyzed.climbs >= Math.min(...depths)) return undefined
   const shown = (place: string) => (place === workspace.root ? "this folder" : workspace.shown(place))
-  const placed = { ...analyzed, commands }
-  return { grants: grantsOf(placed, here, workspace.root), covers: coversOf(placed, shown(here), shown) }
+  const analysis = { ...analyzed, commands }
+  return { grants: grantsOf(analysis, here, workspace.root), covers: coversOf(analysis, shown(here), shown) }
 })
 
 /** The question before a command runs in a folder: the command as it will run, and what a grant would cover. */
