@@ -33,11 +33,12 @@ const sources = [
   "package-lock.json"
 ]
 
-/** Made packages of earlier runs, each named after the digest of its sources. */
+/** The package that an earlier run made, in a folder named after the digest of what it is made of. It is replaced as a whole. */
 const kept = path.join(root, "node_modules", ".vitest-cache", "program")
 
 const digestOfSources = async (): Promise<string> => {
-  const hash = createHash("sha256")
+  // What Node's own modules export is part of the program.
+  const hash = createHash("sha256").update(process.version)
   const names: Array<string> = []
   for await (const file of glob(
     sources.flatMap((name) => [name, `${name}/**/*.*`]),
@@ -49,20 +50,33 @@ const digestOfSources = async (): Promise<string> => {
   return hash.digest("hex").slice(0, 16)
 }
 
-/** Makes the package of the program from its sources, or takes the one that an earlier run made of the same. */
-const make = async (folder: string): Promise<void> => {
-  const earlier = path.join(kept, await digestOfSources())
-  if (await exists(earlier)) return cp(earlier, folder, { recursive: true })
-  await promisify(execFile)(process.execPath, [path.join(root, "scripts", "prepareProgram.mjs"), folder])
-  // Another run may keep its own at the same time. What was made here is whole all the same.
-  await keep(folder, earlier).catch(() => {})
+/** Copies the kept package. Returns whether that was possible: another run may replace it meanwhile, and another user may not let us read it. */
+const take = async (earlier: string, folder: string): Promise<boolean> => {
+  if (!(await exists(earlier))) return false
+  return cp(earlier, folder, { recursive: true }).then(
+    () => exists(earlier),
+    () => false
+  )
 }
 
-const keep = async (folder: string, place: string): Promise<void> => {
-  const fresh = `${place}.${process.pid}.tmp`
-  await rm(kept, { recursive: true, force: true })
-  await cp(folder, fresh, { recursive: true })
-  await rename(fresh, place)
+/** Makes the package of the program from its sources, or takes the one that an earlier run made of the same. */
+const make = async (folder: string): Promise<void> => {
+  const digest = await digestOfSources()
+  if (await take(path.join(kept, digest), folder)) return
+  await promisify(execFile)(process.execPath, [path.join(root, "scripts", "prepareProgram.mjs"), folder])
+  // Another run may keep its own at the same time. What was made here is whole all the same.
+  await keep(folder, digest).catch(() => {})
+}
+
+const keep = async (folder: string, digest: string): Promise<void> => {
+  const [fresh, gone] = [`${kept}.${process.pid}.new`, `${kept}.${process.pid}.old`]
+  try {
+    await cp(folder, path.join(fresh, digest), { recursive: true })
+    await rename(kept, gone).catch(() => {})
+    await rename(fresh, kept)
+  } finally {
+    for (const rest of [fresh, gone]) await rm(rest, { recursive: true, force: true })
+  }
 }
 
 /** Makes the program, or waits until another worker of this run has: its folder gets its name when all is there. */

@@ -1,8 +1,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { program } from "../cli/program.ts"
 import { sessionText } from "../support/sessions.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
 import { programs } from "./Programs.ts"
@@ -10,18 +12,16 @@ import { programs } from "./Programs.ts"
 /** Compactions of the programs themselves, with what `install` puts into their settings: what their models see afterwards. */
 
 const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compaction-"))
-const bundle = path.join(folder, "palimpsest.mjs")
+const { bundle } = await Effect.runPromise(program)
 const bin = path.join(folder, "bin")
-const root = path.join(import.meta.dirname, "..", "..")
 
 let server: FakeProviders
 
 beforeAll(async () => {
   mkdirSync(bin, { recursive: true })
-  execFileSync(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle], { stdio: "ignore" })
-  const program = path.join(bin, "palimpsest")
-  writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${bundle}" "$@"\n`)
-  chmodSync(program, 0o755)
+  const command = path.join(bin, "palimpsest")
+  writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${bundle}" "$@"\n`)
+  chmodSync(command, 0o755)
   server = await startFakeProviders()
 })
 

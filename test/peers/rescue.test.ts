@@ -9,6 +9,7 @@ import { entries } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import { carryOver } from "../../src/services/transcripts/CarryOver.ts"
 import { Transcripts } from "../../src/services/transcripts/Transcripts.ts"
+import { program } from "../cli/program.ts"
 import { breaks } from "../support/brokenSessions.ts"
 import { inHome, recorded } from "../support/carriedSessions.ts"
 import { brokenSession, userTexts } from "../support/seededBreaks.ts"
@@ -20,15 +21,13 @@ import { opencode, programs } from "./Programs.ts"
 /** Broken sessions that `rescue` and `resume --in` wrote, opened by the programs that they were written for. */
 
 const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "rescue-"))
-const bundle = path.join(folder, "palimpsest.mjs")
-const root = path.join(import.meta.dirname, "..", "..")
+const { bundle } = await Effect.runPromise(program)
 const lines = sessionText("claude-code-subagent").trimEnd().split("\n")
 
 let server: FakeProviders
 
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true })
-  execFileSync(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle], { stdio: "ignore" })
   mkdirSync(path.join(folder, ".gemini"))
   writeFileSync(path.join(folder, ".gemini", "projects.json"), JSON.stringify({ projects: { [folder]: "work" } }))
   server = await startFakeProviders()

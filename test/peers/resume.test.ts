@@ -1,8 +1,10 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { program } from "../cli/program.ts"
 import { type SessionName, sessionText } from "../support/sessions.ts"
 import { compare, type Source } from "./Compare.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
@@ -61,8 +63,7 @@ const modes = { compressed: ["--force"], converted: ["--limit", "100m"] } as con
 type Mode = keyof typeof modes
 
 const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "peers-"))
-const bundle = path.join(folder, "palimpsest.mjs")
-const root = path.join(import.meta.dirname, "..", "..")
+const { bundle } = await Effect.runPromise(program)
 
 const compressed = (input: string, mode: Mode, out: string, format: string): void => {
   execFileSync(process.execPath, [bundle, "compress", input, ...modes[mode], "--out", out, "--to", format], {
@@ -116,7 +117,6 @@ let server: FakeProviders
 
 beforeAll(async () => {
   mkdirSync(folder, { recursive: true })
-  execFileSync(process.execPath, [path.join(root, "scripts", "build.mjs"), bundle], { stdio: "ignore" })
   server = await startFakeProviders()
 })
 

@@ -126,13 +126,11 @@ interface Parent extends ChildrenOptions {
 }
 
 /**
- * Opens the latch if no agent owes a message. Runs after each end, so that a waiting caller finds the message about
- * it.
+ * Opens the latch while no agent in the registry owes a message, and closes it otherwise. After an end it is set last, so that a waiting caller
+ * finds the message about it.
  */
-const openIfQuiet = (parent: Parent) =>
-  Effect.sync(() => {
-    if (parent.registry.busy.length === 0) parent.quiet.openUnsafe()
-  })
+const setQuiet = ({ quiet, registry }: Parent): boolean =>
+  registry.busy.length === 0 ? quiet.openUnsafe() : quiet.closeUnsafe()
 
 const note = (child: Child, voice: AgentHistory.Voice, text: string) =>
   Effect.sync(() => {
@@ -210,7 +208,7 @@ const place = Effect.fnUntraced(function* (parent: Parent, agent: SpawnableAgent
   const started = yield* Clock.currentTimeMillis
   const child = parent.registry.reserve({ agent, scope, started, task }, children)
   if (child !== undefined) {
-    parent.quiet.closeUnsafe()
+    setQuiet(parent)
     return child
   }
   yield* Scope.close(scope, Exit.void)
@@ -229,10 +227,11 @@ const taskOf = (child: Child): Task => ({
 })
 
 const forget = (parent: Parent, { id, scope }: Child) =>
-  Effect.sync(() => parent.registry.children.delete(id)).pipe(
-    Effect.andThen(openIfQuiet(parent)),
-    Effect.andThen(Scope.close(scope, Exit.void))
-  )
+  Effect.suspend(() => {
+    parent.registry.children.delete(id)
+    setQuiet(parent)
+    return Scope.close(scope, Exit.void)
+  })
 
 const reportEnd = Effect.fnUntraced(function* (
   parent: Parent,
@@ -254,7 +253,7 @@ const reportEnd = Effect.fnUntraced(function* (
     yield* note(child, "runtime", `It failed: ${message}`)
     yield* mailbox.put(failureMessage(id, message))
   }
-  yield* openIfQuiet(parent)
+  setQuiet(parent)
   yield* Effect.forEach(registry.expendable, (ended) => forget(parent, ended), { discard: true })
 })
 
@@ -296,7 +295,7 @@ const send = Effect.fn("Children.send")(function* (
   /** Once the message is sent, the agent receives the reply either here or as a message. */
   const begin = Effect.suspend(() => {
     child.due += 1
-    parent.quiet.closeUnsafe()
+    setQuiet(parent)
     return Effect.forkIn(receiveReply(parent, child, status.running, message, pending), scope, {
       startImmediately: true
     })
@@ -351,7 +350,7 @@ const receiveReply = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       child.due -= 1
       return isAwaited ? Deferred.succeed(arrived, undefined) : announceReply(parent, child, exit)
-    }).pipe(Effect.andThen(openIfQuiet(parent)))
+    }).pipe(Effect.andThen(Effect.sync(() => setQuiet(parent))))
   )
 })
 

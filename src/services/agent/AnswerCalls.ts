@@ -18,19 +18,19 @@ import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.t
 /** Answers the calls of a turn, and records one answer per call whatever happens. */
 
 /** Groups the calls in execution order: consecutive read-only calls together, consecutive agents together, every other call alone. */
-const groupsOf = (
-  calls: ReadonlyArray<PendingCall>,
+export const groupsOf = <Asking extends PendingCall>(
+  calls: ReadonlyArray<Asking>,
   tools: ReadonlyArray<Tool>
-): ReadonlyArray<ReadonlyArray<number>> => {
+): ReadonlyArray<ReadonlyArray<Asking>> => {
   const shared = [tools.filter(({ kind }) => kind === "read"), tools.filter(({ isAgent }) => isAgent)]
-  const groups: Array<Array<number>> = []
+  const groups: Array<Array<Asking>> = []
   let open: typeof shared = []
-  for (const [index, { call }] of calls.entries()) {
-    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(call.name)))
+  for (const asking of calls) {
+    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(asking.call.name)))
     const common = open.filter((list) => own.includes(list))
     open = common.length > 0 ? common : own
-    if (common.length > 0) groups.at(-1)?.push(index)
-    else groups.push([index])
+    if (common.length > 0) groups.at(-1)?.push(asking)
+    else groups.push([asking])
   }
   return groups
 }
@@ -67,9 +67,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
   /** Why a hook stopped the run. Calls that have not begun do not begin. */
   let stops: string | undefined
-  const one = Effect.fnUntraced(function* (index: number) {
-    const asking = calls[index]
-    if (asking === undefined) return
+  const one = Effect.fnUntraced(function* ({ index, ...asking }: PendingCall & { readonly index: number }) {
     const startedAt = yield* Clock.currentTimeMillis
     const { waited, waiting } = measured(options.waiting)
     const answer =
@@ -86,7 +84,10 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
     const duration = (yield* Clock.currentTimeMillis) - startedAt - waited()
     yield* emit(responseEvent(asking.id, asking.call.name, answer, duration, answer.result?.display))
   })
-  for (const group of groupsOf(calls, tools)) {
+  for (const group of groupsOf(
+    calls.map((asking, index) => ({ ...asking, index })),
+    tools
+  )) {
     yield* Effect.forEach(group, one, { concurrency: maxParallelCalls, discard: true })
   }
 })

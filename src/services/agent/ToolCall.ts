@@ -35,7 +35,7 @@ export interface ToolRunOptions {
   readonly hooked: Hooked
   /** Runs background work until the agent's run ends. */
   readonly aside: (work: Effect.Effect<unknown>) => Effect.Effect<void>
-  /** A tool that only reads and an agent take one permit while they run; any other tool takes all of them and runs alone. */
+  /** A tool that only reads, and an agent that the model called, take one permit while they run; any other call takes all of them and runs alone. */
   readonly gate: Semaphore.Semaphore
 }
 
@@ -261,10 +261,12 @@ const usePrepared = Effect.fnUntraced(function* (
 /** Uses the tool with this name, if the running tools allow it. */
 const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: unknown, id: string) {
   const { gate } = run
-  const tools = id === run.pending.id ? run.tools : run.followUps
+  const isOwn = id === run.pending.id
+  const tools = isOwn ? run.tools : run.followUps
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return { answer: unknownTool(name, tools) }
-  return yield* gate.withPermits(tool.kind === "read" || tool.isAgent ? 1 : maxParallelCalls)(
+  const isShared = tool.kind === "read" || (isOwn && tool.isAgent)
+  return yield* gate.withPermits(isShared ? 1 : maxParallelCalls)(
     settled(tool, useTool(run, { tool, id }, args), (answer): Performed => ({ answer }))
   )
 })

@@ -19,6 +19,7 @@ import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
 import { callsOf } from "../agent/AgentConversation.ts"
 import type { LastingCalls } from "../agent/AgentRun.ts"
+import { groupsOf } from "../agent/AnswerCalls.ts"
 import { abandonedAnswer, type CallAnswer } from "../agent/ToolAnswer.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -200,21 +201,23 @@ export class TurnQuestions {
         (session) => {
           const asked = session === undefined ? [] : questionsOfLast(session)
           const own = new Set(this.tools.map(({ name }) => name))
-          // Calls that change something run one after the other: what follows one that did not end did not begin.
+          // The calls of a group run side by side. What follows a group with one that did not end did not begin.
           let mayHaveBegun = true
-          return calls.map(({ call, id }): CallAnswer | undefined => {
-            const done = session === undefined ? undefined : endedCall(session, id)
-            if (done !== undefined) return { status: done.status, response: done.response, result: undefined }
-            const asks = session === undefined ? id : questionId(session, id)
-            const found = asked.find(({ question }) => question.call === asks)
-            if (own.has(call.name)) {
-              if (found?.answer === undefined) mayHaveBegun = false
-              return undefined
-            }
-            if (tools.every(({ kind, name }) => name !== call.name || kind === "read")) return undefined
-            const hasBegun = mayHaveBegun && found?.hasBegun !== false
-            mayHaveBegun = false
-            return hasBegun ? abandonedAnswer(lostCall, undefined) : undefined
+          return groupsOf(calls, tools).flatMap((group) => {
+            const hadTurn = mayHaveBegun
+            return group.map(({ call, id }): CallAnswer | undefined => {
+              const done = session === undefined ? undefined : endedCall(session, id)
+              if (done !== undefined) return { status: done.status, response: done.response, result: undefined }
+              const asks = session === undefined ? id : questionId(session, id)
+              const found = asked.find(({ question }) => question.call === asks)
+              if (own.has(call.name)) {
+                if (found?.answer === undefined) mayHaveBegun = false
+                return undefined
+              }
+              if (tools.every(({ kind, name }) => name !== call.name || kind === "read")) return undefined
+              mayHaveBegun = false
+              return hadTurn && found?.hasBegun !== false ? abandonedAnswer(lostCall) : undefined
+            })
           })
         }
       )

@@ -499,7 +499,10 @@ describe("BeforeTool and AfterTool", () => {
     )
   })
 
-  it.effect("a changing tail call runs alone, though the call before it only reads", function* () {
+  it.effect.each([
+    ["of a tool", {}],
+    ["of an agent", { isAgent: true }]
+  ] as const)("a changing tail call %s runs alone, though the call before it only reads", function* ([, more]) {
     let reading = 0
     let isAlone = true
     const read = tool("read", "read", (word) =>
@@ -509,12 +512,15 @@ describe("BeforeTool and AfterTool", () => {
         () => Effect.sync(() => void (reading -= 1))
       )
     )
-    const changes = tool("edit", "edit", (word) =>
-      Effect.sync(() => {
-        isAlone &&= reading === 0
-        return `edited ${word}`
-      })
-    )
+    const changes = {
+      ...tool("edit", "edit", (word) =>
+        Effect.sync(() => {
+          isAlone &&= reading === 0
+          return `edited ${word}`
+        })
+      ),
+      ...more
+    }
     const { chat, run } = yield* hookedAgent(
       {
         tools: [read, changes],
