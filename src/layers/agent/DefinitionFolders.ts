@@ -1,6 +1,6 @@
 import { ByteSize, Effect, FileSystem, Path, PlatformError } from "effect"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
-import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
+import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** Reads the folders of the user and of the workspace that hold definitions of agents or skills. */
@@ -52,7 +52,7 @@ export const reader = Effect.fnUntraced(function* (isTrusted: (folder: string) =
       const real = isOwn ? undefined : yield* Effect.orElseSucceed(fs.realPath(folder), () => undefined)
       if (real !== undefined) yield* checkTrust(folder, real)
       const names = yield* fs.readDirectory(folder).pipe(
-        Effect.catchIf(isMissingPath, () => Effect.succeed([])),
+        Effect.catchIf(isNotFound, () => Effect.succeed([])),
         Effect.mapError(unusable(folder))
       )
       return names.toSorted()
