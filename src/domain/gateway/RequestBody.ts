@@ -129,8 +129,9 @@ export const likelyCost = (route: Route, bytes: number, text = ""): number =>
 
 /** Whether the provider stores the answer to a request, so that later ones may refer to its items; undefined where none does. */
 export const isStored = ({ dialect }: Route, text: string): boolean | undefined => {
-  const members = membersOf(text)
-  return members && wire[dialect].request.isStored?.(valuesIn(text, members))
+  const { isStored } = wire[dialect].request
+  const members = isStored && membersOf(text)
+  return members && isStored?.(valuesIn(text, members))
 }
 
 /** Returns the JSON of the client's tools; empty if it declares none. */
