@@ -140,18 +140,21 @@ export interface SplitMedia {
 /** Takes the media out of a result. */
 export const splitMedia = (value: unknown): SplitMedia => {
   const media: Array<Part> = []
-  const without = (one: unknown, levels: number): unknown => {
+  const without = (one: unknown, levels: number, isText = false): unknown => {
     if (levels === 0) return one
     if (typeof one === "string") {
       // An MCP server's result, as the Responses API has it.
       const inner = mayHoldMedia.test(one) ? parsedOrUndefined(one) : undefined
-      const [rest] = inner === undefined ? [] : [without([inner], levels - 1)].filter(Array.isArray)
+      const [rest] = inner === undefined ? [] : [without([inner], levels - 1, true)].filter(Array.isArray)
       return rest === undefined || rest[0] === inner ? one : JSON.stringify(rest[0] ?? "")
     }
     if (Array.isArray(one)) {
       const kept = one.flatMap((each: unknown) => {
         const found = blockMedia(each)
-        if (found === undefined) return [without(each, levels - 1)]
+        // An address in a text may be anything too.
+        if (found === undefined || (isText && found.inlineData === undefined)) {
+          return [without(each, levels - 1, isText)]
+        }
         media.push(found)
         return []
       })
@@ -161,7 +164,7 @@ export const splitMedia = (value: unknown): SplitMedia => {
     const entries = Object.entries(one).flatMap(([key, each]) => {
       const found = blockMedia(each)
       // An object with an address may be anything.
-      if (found?.inlineData === undefined) return [[key, without(each, levels - 1)] as const]
+      if (found?.inlineData === undefined) return [[key, without(each, levels - 1, isText)] as const]
       media.push(found)
       return []
     })

@@ -69,7 +69,7 @@ export const mayGoOn = (text: string): boolean => {
   // A provider may take a key for the same that is written with escapes, or twice.
   if (members === undefined || [...members.keys()].some((key) => key.includes("\\"))) return /background|\\u/.test(text)
   const valueAt = valuesIn(text, members)
-  return [...members.keys()].some((key) => isBackground(key, valueAt(key)))
+  return [...members.keys()].some((key) => isBackground(key) && valueAt(key) === true)
 }
 
 const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {
@@ -119,7 +119,7 @@ export const modelOf = ({ model }: Route, text: string): string => {
   return typeof value === "string" ? value : ""
 }
 
-/** A byte of a request is at most so many tokens, as a rule. */
+/** Bytes of a request that are a token, as a rule. */
 const bytesPerToken = 4
 
 /** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answer that it allows. */
@@ -129,8 +129,9 @@ export const likelyCost = (route: Route, bytes: number, text = ""): number =>
 
 /** Whether the provider stores the answer to a request, so that later ones may refer to its items; undefined where none does. */
 export const isStored = ({ dialect }: Route, text: string): boolean | undefined => {
-  const members = membersOf(text)
-  return members && wire[dialect].request.isStored?.(valuesIn(text, members))
+  const { isStored } = wire[dialect].request
+  const members = isStored && membersOf(text)
+  return members && isStored?.(valuesIn(text, members))
 }
 
 /** Returns the JSON of the client's tools; empty if it declares none. */

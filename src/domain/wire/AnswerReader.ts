@@ -64,7 +64,7 @@ export type AnswerProblem =
   | { readonly _tag: "Fault"; readonly fault: ProviderFault }
   /** The answer violates the protocol. */
   | { readonly _tag: "Invalid"; readonly detail: string }
-  | { readonly _tag: "TooLarge"; readonly limit: number }
+  | { readonly _tag: "TooLarge"; readonly unit: "levels" | "parts"; readonly limit: number }
 
 /** What came of an event: the piece that it completes, if any. */
 export type ReadEvent = Result.Result<ModelChunk | undefined, AnswerProblem>

@@ -22,17 +22,20 @@ const accountKeys: ReadonlySet<string> = new Set([
   "vectorstoreids"
 ])
 
-/** Keys of values with any keys: schemas, the arguments and results of the client's tools, and what an answer cites. */
+/** Keys of values with any keys: schemas, the arguments and results of the client's tools, what a client notes, and what an answer cites. */
 const freeKeys: ReadonlySet<string> = new Set([
   "annotations",
   "args",
   "arguments",
   "citations",
+  "headers",
   "inputexamples",
   "inputschema",
   "metadata",
   "parameters",
   "parametersjsonschema",
+  "partmetadata",
+  "properties",
   "response",
   "responsejsonschema",
   "responseschema",
@@ -65,11 +68,12 @@ const namesAccount = (key: string, value: unknown, { type }: Json): boolean => {
     case "audio":
       return isJson(value) && "id" in value
     case "containerid":
-      return type !== codeCall
+      return type !== codeCall || key !== "container_id"
     case "id":
+    case "input":
     case "type":
-      // Items are told by these two, as they are spelled.
-      return key !== name
+      // Items are told by these, as they are spelled. Databases call their own key _id.
+      return key !== name && key.toLowerCase() === name
     default:
       return accountKeys.has(name)
   }
@@ -94,5 +98,5 @@ export const namesAccountState = (body: unknown): boolean => {
   return false
 }
 
-/** Whether the value of a key has the provider go on with a request after its client has left, and keep the answer for later. */
-export const isBackground = (key: string, value: unknown): boolean => folded(key) === "background" && value === true
+/** Whether a key, where it is true, has the provider go on with a request after its client has left, and keep the answer for later. */
+export const isBackground = (key: string): boolean => folded(key) === "background"

@@ -40,7 +40,7 @@ const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
     case "Invalid":
       return unusable(hide(problem.detail))
     case "TooLarge":
-      return failed(new AnswerTooLargeError({ unit: "parts", limit: problem.limit }))
+      return failed(new AnswerTooLargeError({ unit: problem.unit, limit: problem.limit }))
   }
 }
 

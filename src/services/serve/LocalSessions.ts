@@ -88,16 +88,22 @@ const compress = (state: State): ServedSessions["Service"]["compress"] =>
     const before =
       request === undefined ? undefined : yield* StoredSessions.compressionBy(state.stored, tenant, id, request)
     if (before !== undefined) return before
-    yield* state.stored.limiter.checkTokens(tenant)
-    return yield* within(state, tenant, id, (session) =>
-      session.agent.chat
-        .compress({ focus, forced: force ?? true, request })
-        .pipe(
-          Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
-          Effect.catch(chatError),
-          Effect.map(doneOf),
-          Effect.tap(Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } })))
-        )
+    const { checkTokens, reserve } = state.stored.limiter
+    yield* checkTokens(tenant)
+    return yield* within(
+      state,
+      tenant,
+      id,
+      Effect.fnUntraced(function* (session) {
+        const { chat } = session.agent
+        const reserved = reserve(tenant, viewTokens(yield* chat.conversation))
+        yield* Effect.asVoid(Effect.acquireRelease(reserved, (settled) => settled))
+        const done = yield* chat
+          .compress({ focus, forced: force ?? true, request })
+          .pipe(Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)), Effect.catch(chatError))
+        session.publish({ message: null, event: { _tag: "Changed", by: "compress" } })
+        return doneOf(done)
+      }, Effect.scoped)
     )
   })
 

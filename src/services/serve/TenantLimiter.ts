@@ -130,9 +130,11 @@ const counting = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll |
         retryAfter
       })
     }
+    // A client names what it likes: sums stay exact up to the limit, and no more is of use.
+    const kept = Math.ceil(Math.min(Math.max(0, amount), limits(tenant).tokens))
     const add = (tokens: number) => void reserved.set(tenant, (reserved.get(tenant) ?? 0) + tokens)
-    add(amount)
-    return once(Effect.sync(() => add(-amount)))
+    add(kept)
+    return once(Effect.sync(() => add(-kept)))
   })
   return { check, count, reserve }
 }

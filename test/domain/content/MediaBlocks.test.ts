@@ -97,7 +97,10 @@ describe("media in a tool's result", () => {
       {},
       [{ type: "image" }],
       { type: "file", file: "a" },
-      { a: [{ type: "image", data: 1 }] }
+      { a: [{ type: "image", data: 1 }] },
+      // What a tool read of a file.
+      { result: JSON.stringify([{ type: "image_url", image_url: { url: "https://a/b.png" } }]) },
+      { result: JSON.stringify({ files: [{ type: "file", url: "https://a/b.txt", mime: "text/plain" }] }) }
     ]) {
       const { media, rest } = splitMedia(value)
       assert.deepStrictEqual(media, [])

@@ -4,7 +4,6 @@ import * as Prompt from "effect/ai/Prompt"
 import { type Content, isCall, isResponse, withOutput } from "../../../src/domain/content/Content.ts"
 import { wireContent } from "../../../src/domain/content/WireContent.ts"
 import { entryId, pairing, viewItem } from "../../../src/domain/conversation/Conversation.ts"
-import { messageText } from "../../../src/services/effect-ai/PromptNames.ts"
 import { projectItems } from "../../../src/domain/conversation/Projection.ts"
 import {
   countedParts,
@@ -14,6 +13,7 @@ import {
   toContent,
   toMessage
 } from "../../../src/domain/effect-ai/PromptContent.ts"
+import { messageText } from "../../../src/services/effect-ai/PromptNames.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, calls, messageOf, result, results, says } from "../../support/prompts.ts"
 import { runsOf } from "../../support/runs.ts"

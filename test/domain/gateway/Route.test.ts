@@ -183,6 +183,8 @@ describe("the body of a request", () => {
     [`{"messages":[{"role":"system"},{"role":"developer"}],"max_completion_tokens":6,"n":1}`, 2, 0, 6, true],
     [`{"messages":[{},{"role":"system"}],"max_output_tokens":7,"functions":[]}`, 0, 2, 7, false],
     [`{"messages":[{}],"max_tokens":"8","tools":{}}`, 0, 1, undefined, false],
+    // Clients of local servers ask for no limit.
+    [`{"messages":[{}],"max_tokens":-1}`, 0, 1, undefined, true],
     [`{"messages":[{}],"background":true,"conversation":null}`, 0, 1, undefined, false]
   ])("is read: %s", (text, lead, messages, maxAnswer, canRecall) => {
     const body = readBody(chat, text)
@@ -269,6 +271,13 @@ describe("a request with the operator's key", () => {
     // Whose they are, the items tell that passed through.
     [`{"input":[{"type":"image_generation_call","id":"ig_1"}]}`, false],
     [`{"input":[{"type":"code_interpreter_call","id":"ci_1","container_id":"cntr_1"}]}`, false],
+    [`{"input":[{"type":"code_interpreter_call","id":"ci_1","Container_ID":"cntr_of_acme"}]}`, true],
+    [`{"Input":[{"type":"item_reference","id":"msg_of_acme"}]}`, true],
+    // Keys that clients and databases have for themselves.
+    [`{"messages":[{"_id":"65a1","role":"user","content":"x"}]}`, false],
+    [`{"contents":[{"parts":[{"text":"x","partMetadata":{"ID":"own"}}]}]}`, false],
+    [`{"tools":[{"type":"mcp","headers":{"ID":"own"}}]}`, false],
+    [`{"guided_json":{"type":"object","properties":{"ID":{"type":"string"}}}}`, false],
     [`{"tools":[{"type":"file_search","vector_store_ids":["vs_of_acme"]}]}`, true],
     [`{"tools":[{"type":"code_interpreter","container":"cntr_of_acme"}]}`, true],
     [`{"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`, false],

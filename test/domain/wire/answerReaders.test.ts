@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
+import { maxDepth } from "../../../src/domain/text/JsonText.ts"
 import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
 import { addedCounts, usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader, usage as anthropicUsage } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
-import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Answer.ts"
+import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Answer.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
 import { answerForm, responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -733,6 +734,16 @@ describe("an answer of the Gemini API", () => {
     assert.deepStrictEqual(grounding?.supports, [{ end: 1, sources: [0] }])
   })
 
+  it("that was parsed elsewhere is not read deeper than any other", () => {
+    let args: unknown = 1
+    for (let depth = 0; depth < maxDepth; depth += 1) args = [args]
+    const deep = {
+      candidates: [{ content: { parts: [{ functionCall: { name: "look", args } }] }, finishReason: "STOP" }]
+    }
+    const problem = Option.getOrUndefined(Result.getFailure(readGemini(deep, targetOf("gemini"))))
+    assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "levels", limit: maxDepth })
+  })
+
   it("with more parts than any model intends is not decoded, however many candidates come with them", () => {
     const reader = gemini()
     // They are no parts: decoding them would fail.
@@ -741,7 +752,7 @@ describe("an answer of the Gemini API", () => {
     }
     for (const candidates of [[candidate], [candidate, { content: { parts: [] } }], [candidate, {}]]) {
       const problem = Option.getOrUndefined(Result.getFailure(reader.read({ candidates })))
-      assert.deepStrictEqual(problem, { _tag: "TooLarge", limit: maxAnswerParts })
+      assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
     }
   })
 })

@@ -170,6 +170,17 @@ const cases = (start: Start) => {
     }
     assert.deepStrictEqual(outcomes, ["answered", "answered", "answered", "refused"])
   })
+
+  it.live("what a turn may cost is held back from compressions", function* () {
+    const { ask } = yield* start({ limits: { tokens: 201 }, drainSeconds: 0 }, () => ScriptedModel.hang)
+    for (const id of ["one", "two"]) yield* create(ask, id)
+    const compress = Effect.promise(async () => (await ask("POST", "/v1/sessions/two/compress", { body: {} })).status)
+    assert.strictEqual(yield* compress, 200)
+    const abort = new AbortController()
+    yield* send(ask, "one", "m1", abort.signal)
+    assert.strictEqual(yield* compress, 429)
+    abort.abort()
+  })
 }
 
 // They wait more than they compute.

@@ -51,6 +51,21 @@ it.effect(
   }
 )
 
+it.effect("what a client says that a request may cost is given back to the last token", fresh, function* () {
+  const { reserve } = yield* TenantLimiter
+  const full = "requests that run may use the rest of the limit of 100 tokens a day; let one end first (5)"
+  for (const amount of [1e308, Infinity, -1e9]) {
+    const [one, other] = [yield* reserve("acme", 10), yield* reserve("acme", amount)]
+    yield* other
+    yield* one
+    const [last, least] = [yield* reserve("acme", 99), yield* reserve("acme", -1e9)]
+    yield* Effect.flatMap(reserve("acme", 1), (settled) => settled)
+    const rest = yield* reserve("acme", 0.5)
+    assert.strictEqual(yield* refused(reserve("acme", 1)), full)
+    for (const settled of [last, least, rest]) yield* settled
+  }
+})
+
 it.effect("what has one name counts once, as long as somebody holds it", fresh, function* () {
   const { take } = yield* TenantLimiter
   const [one, other] = [yield* take("acme", "streams", { name: "s" }), yield* take("acme", "streams", { name: "s" })]

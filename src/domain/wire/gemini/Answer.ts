@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { isPart, type Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
+import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AnswerForm, GrowingAnswer, Growth } from "../AnswerForm.ts"
 import {
@@ -127,8 +128,8 @@ const signedPart = (part: Part, target: Target): Part =>
     ? part
     : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
 
-/** Reads an answer, or a piece of one. */
-export const readGemini = (response: unknown, target: Target): ReadEvent => {
+/** Reads a piece of an answer. */
+const readPiece = (response: unknown, target: Target): ReadEvent => {
   if (!isJson(response)) return unknownEvent(response)
   if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
   const { blocks, counts, end } = growthOf(response)
@@ -138,7 +139,7 @@ export const readGemini = (response: unknown, target: Target): ReadEvent => {
   const refusal =
     textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReason === undefined ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
-  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", limit: maxAnswerParts })
+  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
   const candidate = candidateOf(response) ?? {}
   const citations = citationsOf(jsonAt(candidate, "citationMetadata"))
@@ -152,8 +153,12 @@ export const readGemini = (response: unknown, target: Target): ReadEvent => {
   })
 }
 
+/** Reads a whole answer that the vendor's SDK parsed, so that its depth is not limited yet. */
+export const readGemini = (response: unknown, target: Target): ReadEvent =>
+  isTooDeep(response) ? Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth }) : readPiece(response, target)
+
 /** Reads one streamed answer of the Gemini API. */
 export const geminiAnswerReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
-  read: (event) => readGemini(event, target),
+  read: (event) => readPiece(event, target),
   end: () => undefined
 })

@@ -1,5 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { listedLine, listing, sharesAt, withinBudget, shortener } from "../../../../src/domain/compression/handover/Budget.ts"
+import {
+  listedLine,
+  listing,
+  sharesAt,
+  withinBudget,
+  shortener
+} from "../../../../src/domain/compression/handover/Budget.ts"
 import { type SnapshotItem, statement } from "../../../../src/domain/compression/Snapshot.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 
