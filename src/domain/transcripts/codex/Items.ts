@@ -65,23 +65,17 @@ export const continuesMessage = (before: ItemMessage["joins"], next: ItemMessage
 export const carrier = "other"
 
 /**
- * Writes exact parts as texts of JSON, in their own spelling where that is kept. Codex refuses a line with bytes or half pairs that are
- * not valid Unicode: a spelling that has them, or that is also ours, is JSON of its text once more.
+ * Writes exact parts as texts without escapes or bytes that are not valid Unicode: Codex refuses a file or a line with such bytes. So each
+ * is JSON within a JSON string. The spelling of a part, where it is kept, stands for the part.
  */
 export const escaped = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
-  pieces.map(({ part, source }) => {
-    const json = JSON.stringify(part)
-    if (source === undefined) return json
-    return source.isWellFormed() && source !== json ? source : JSON.stringify(source)
-  })
+  pieces.map(({ part, source }) => JSON.stringify(source === undefined ? { part } : { source }))
 
 const readEscaped = (value: unknown): Piece | undefined => {
-  const text = typeof value === "string" ? value : ""
-  const json = parsedOrUndefined(text)
-  const source = typeof json === "string" ? json : text
-  const part = source === text ? json : parsedOrUndefined(source)
-  if (!isPart(part)) return undefined
-  return { part, source: source === text && JSON.stringify(part) === text ? undefined : source }
+  const piece = typeof value === "string" ? objectOf(value) : undefined
+  const source = piece === undefined ? undefined : textAt(piece, "source")
+  const part = source === undefined ? piece?.part : parsedOrUndefined(source)
+  return isPart(part) ? { part, source } : undefined
 }
 
 /** Returns the exact parts that a record carries; undefined when its own form is exact. */
