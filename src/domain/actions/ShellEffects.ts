@@ -302,6 +302,25 @@ const innerCommand = ({ words }: SimpleCommand): string | undefined => {
   return takesRest ? rest.slice(at + 1).join(" ") : rest[at + 1]
 }
 
+/** A task of git in a command line. */
+export interface GitTask {
+  /** The task, its operands and its options. */
+  readonly words: ReadonlyArray<string>
+  /** The folder in which git is told to work (`-C`). */
+  readonly folder: string | undefined
+}
+
+/** Returns the tasks that git is given by a command line, in order, also within the command of an inner shell. */
+export const gitTasksOf = (command: string): ReadonlyArray<GitTask> =>
+  command.includes("git")
+    ? simpleCommands(command).flatMap((simple) => {
+        const inner = innerCommand(simple)
+        if (inner !== undefined) return gitTasksOf(inner)
+        const { git, words } = calledProgram(simple)
+        return git === undefined ? [] : [{ words, folder: git.folder }]
+      })
+    : []
+
 /** Returns actions with their paths as seen from the shell's first folder, none where a folder is unknown. */
 const inFolder = (folder: string | undefined, effects: ReadonlyArray<Action>): ReadonlyArray<Action> =>
   effects.flatMap((action): ReadonlyArray<Action> => {

@@ -5,14 +5,12 @@ import { answerText, printedText } from "../actions/ToolResults.ts"
 import {
   type CheckKind,
   checksOf,
-  commitsIn,
-  commitsTakenBack,
-  revertedSubject,
   isMilestone,
   programsOf,
   provesSuccess,
   succeeded
 } from "../compression/evidence/Commands.ts"
+import { type Commit, commitsAfter } from "../compression/evidence/Commits.ts"
 import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
@@ -188,7 +186,7 @@ export class WorkState {
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()
   private readonly refusals = new Map<string, EntryId>()
-  private readonly commits = new Map<string, EntryId>()
+  private commits: ReadonlyArray<Commit> = []
   /** The decoy commands that are not mentioned. */
   private decoys = decoyCommands
 
@@ -273,16 +271,7 @@ export class WorkState {
       return
     }
     if (isMilestone(command)) this.published.add(subject)
-    const subjects = [...this.commits.keys()]
-    const takenBack = commitsTakenBack(
-      command,
-      subjects.map(() => "")
-    )
-    for (const gone of takenBack === 0 ? [] : subjects.slice(-takenBack)) this.commits.delete(gone)
-    for (const commit of commitsIn(output)) {
-      this.commits.delete(plain(revertedSubject(commit.subject) ?? ""))
-      this.commits.set(plain(commit.subject), entry)
-    }
+    this.commits = commitsAfter(this.commits, { command, exit, ok, output, entry })
     for (const [other, failed] of this.failing) {
       if ([...failed.programs].some((program) => provesSuccess(programs, program))) this.failing.delete(other)
     }
@@ -310,6 +299,9 @@ export class WorkState {
     const last = this.entries.at(-1)?.id
     if (last === undefined) return []
     // A colleague asks what is broken, what was published, and what the last run of each check said.
+    const commits = this.commits.flatMap(({ entry, hash, subject }) =>
+      hash === "" ? [] : [[plain(subject), entry] as const]
+    )
     const asked = new Set([...this.failing.keys(), ...this.published, ...this.lastChecks.values()])
     return [
       ...questionsOn(
@@ -327,7 +319,7 @@ export class WorkState {
       ...questionsFor("order", this.orders),
       ...questionsFor("decision", this.decisions),
       ...questionsFor("refusal", this.refusals),
-      ...questionsFor("commit", [...this.commits].slice(-maxCommits)),
+      ...questionsFor("commit", [...new Map(commits)].slice(-maxCommits)),
       ...this.decoyQuestions(last)
     ]
   }

@@ -155,15 +155,17 @@ function* named(
 
 /**
  * Pairs the calls and results of a segment by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
- * and results are in the run of messages right after their call's. A result without such a call is left out.
+ * and results are in the run of messages right after their call's, or, with `takesLate`, anywhere behind it. A result without such a
+ * call is left out.
  */
 export function* nativeCalls(
   contents: ReadonlyArray<Content>,
   isFit: (id: string) => boolean,
-  make: (n: number) => string
+  make: (n: number) => string,
+  takesLate = false
 ): SlicedWork<NativeCalls> {
   const calls = yield* named(contents, isFit, make)
-  const turns = turnsOf(contents)
+  const turns = takesLate ? [0] : turnsOf(contents)
   for (const [turn, from] of turns.entries()) {
     const own = contents.slice(from, turns[turn + 1] ?? contents.length)
     yield
@@ -244,12 +246,16 @@ export interface SessionLines {
   readonly close?: () => void
 }
 
-/** Makes a writer for an agent that sees what follows the last compaction. `isFit`: whether its API accepts the id of a call. */
+/**
+ * Makes a writer for an agent that sees what follows the last compaction. `isFit`: whether its API accepts the id of a call.
+ * `takesLate`: whether it takes a result behind later messages of the model.
+ */
 export const layoutWriter = (
   format: {
     readonly holds: (first: Draft) => boolean
     readonly keepsById: boolean
     readonly isFit: (id: string) => boolean
+    readonly takesLate?: true
     /** Makes the n-th id of a record, and says which ids are of its form. */
     readonly idOf?: (session: string) => (n: number) => string
     readonly isOwn?: (id: string) => boolean
@@ -268,7 +274,7 @@ export const layoutWriter = (
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)
-      const calls = yield* nativeCalls(contents, format.isFit, callIdOf(session))
+      const calls = yield* nativeCalls(contents, format.isFit, callIdOf(session), format.takesLate)
       const owed = written.answer === undefined ? undefined : yield* owedCalls(contents, number === segments.length - 1)
       let index = 0
       for (const item of segment) {

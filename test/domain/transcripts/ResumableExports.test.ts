@@ -54,7 +54,37 @@ describe("Claude Code", () => {
   })
 })
 
+describe("a result behind later words of the model", () => {
+  const steps = [
+    ...talk.slice(0, 2),
+    message(user({ text: "quick" })),
+    ...talk.slice(3, 5),
+    message(user(result("c1")))
+  ]
+  it.each([
+    ["codex", true],
+    ["claude", false],
+    ["pi", false]
+  ] as const)("is given to %s: %s", (agent, isGiven) =>
+    assert.strictEqual(native(agent, steps).includes("in c1"), isGiven)
+  )
+})
+
 describe("Codex", () => {
+  it.each([
+    [64, true],
+    [65, false]
+  ])("gets the id of a call of %i characters: %s", (length, isKept) => {
+    const id = "c".repeat(length)
+    const steps = [message(user({ text: "go" })), message(model(call(id))), message(user(result(id)))]
+    const ids = recordsOf("codex", steps).flatMap(({ payload }) =>
+      isJson(payload) && payload.call_id !== undefined ? [payload.call_id] : []
+    )
+    assert.strictEqual(ids[0] === id, isKept)
+    assert.deepStrictEqual(ids, [ids[0], ids[0]])
+    assert.deepStrictEqual(readBack("codex", steps)[1], { author: undefined, content: model(call(id)).content })
+  })
+
   const usage = { prompt: 170_000, cached: 0, answer: 1, thoughts: 0 }
   const infos = (steps: ReadonlyArray<Step>): ReadonlyArray<Json> =>
     recordsOf("codex", steps).flatMap(({ payload }) =>

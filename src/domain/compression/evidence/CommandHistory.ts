@@ -1,23 +1,13 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
-import { isDryRun, taskWords } from "../../actions/ProgramTask.ts"
+import { isDryRun } from "../../actions/ProgramTask.ts"
 import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
-import {
-  type CheckKind,
-  checksOf,
-  commitsIn,
-  commitsTakenBack,
-  revertedSubject,
-  isMilestone,
-  programsOf,
-  provesSuccess,
-  runPrograms,
-  succeeded
-} from "./Commands.ts"
+import { type CheckKind, checksOf, isMilestone, programsOf, provesSuccess, runPrograms, succeeded } from "./Commands.ts"
+import { type Commit, commitsAfter, makesCommit } from "./Commits.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -43,14 +33,6 @@ export interface CommandRun {
 /** The last run of a check. */
 export interface CheckRun extends Pick<CommandRun, "ok" | "entry" | "handle"> {
   readonly command: string
-}
-
-/** A commit, as git confirmed it. */
-export interface Commit {
-  /** Empty: git did not confirm it (`git commit -q`). */
-  readonly hash: string
-  readonly subject: string
-  readonly entry: EntryId
 }
 
 /** A call that failed, and that nothing has ended yet. */
@@ -102,41 +84,19 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-/** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
-const commitForm =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
-const commitTask = /^(?:commit|merge|cherry-pick|revert)$/
-
-/** Whether a command can make a commit: not where all that it has of them are dry runs. */
-export const makesCommit = (command: string): boolean => {
-  if (!commitForm.test(command)) return false
-  if (!/\s--dry-run\b/.test(command)) return true
-  const made = runPrograms(command).filter(
-    ({ program, words }) => program === "git" && commitTask.test(taskWords(program, words)[0] ?? "")
-  )
-  return made.length === 0 || made.some(({ program, words }) => !isDryRun(program, words))
-}
-
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
 
-/** Forgets commits that were taken back, and the commands that made them. */
-const forgetCommits = (history: CommandHistory, gone: ReadonlyArray<Commit>): void => {
-  history.commits = history.commits.filter((commit) => !gone.includes(commit))
-  const left = new Set(history.commits.map(({ entry }) => entry))
+/** Follows the commits through a run, and forgets the commands that made those that it took back, which are returned. */
+const followCommits = (history: CommandHistory, run: Parameters<typeof commitsAfter>[1]): ReadonlyArray<Commit> => {
+  const after = commitsAfter(history.commits, run)
+  const gone = history.commits.filter((commit) => !after.includes(commit))
+  history.commits = after
+  const left = new Set(after.map(({ entry }) => entry))
   const made = new Set(gone.map(({ entry }) => entry).filter((entry) => !left.has(entry)))
-  for (const [command, run] of history.commands)
-    if (made.has(run.entry) && makesCommit(command)) history.commands.delete(command)
-}
-
-/** Records the commits of a command. One that reverts another takes its place; git confirms none of a quiet command. */
-const addCommits = (history: CommandHistory, output: string, entry: EntryId): void => {
-  const confirmed = commitsIn(output)
-  for (const { hash, subject } of confirmed.length === 0 ? [{ hash: "", subject: "" }] : confirmed) {
-    const reverted = revertedSubject(subject)
-    forgetCommits(history, history.commits.filter((one) => one.subject === reverted).slice(-1))
-    history.commits = [...history.commits, { hash, subject, entry }]
-  }
+  for (const [command, { entry }] of made.size === 0 ? [] : history.commands)
+    if (made.has(entry) && makesCommit(command)) history.commands.delete(command)
+  return gone
 }
 
 /** Records a run of a command. Returns the entry of the last commit that it took back. */
@@ -158,16 +118,7 @@ export const recordRun = (
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  const count =
-    exit === 0
-      ? commitsTakenBack(
-          command,
-          history.commits.map(({ hash }) => hash)
-        )
-      : 0
-  const takenBack = count === 0 ? [] : history.commits.slice(-count)
-  forgetCommits(history, takenBack)
-  if (exit === 0 && ok === true && makesCommit(command)) addCommits(history, output, entry)
+  const gone = followCommits(history, { command, exit, ok, output, entry })
   if (ok === false) {
     recordFailure(history, command, {
       entry,
@@ -179,7 +130,7 @@ export const recordRun = (
   forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
-  return takenBack.at(-1)?.entry
+  return gone.at(-1)?.entry
 }
 
 /** Records a command that was not allowed, or cancelled with the calls beside it. What is known of its checks and failures stays. */

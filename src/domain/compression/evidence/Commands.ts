@@ -212,44 +212,6 @@ export const programsOf = (command: string): ReadonlyArray<string> => {
 export const provesSuccess = (programs: ReadonlySet<string>, program: string): boolean =>
   programs.has(program) || (program.endsWith(dryRunMark) && programs.has(program.slice(0, -dryRunMark.length)))
 
-/** Matches the line with which git confirms a commit. */
-const committed = /^\[[^\]\n]+ ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
-
-/** Returns the commits that the output of a command confirms. */
-export const commitsIn = (output: string): ReadonlyArray<{ readonly hash: string; readonly subject: string }> =>
-  [...output.slice(0, 50_000).matchAll(committed)].map(([, hash = "", subject = ""]) => ({ hash, subject }))
-
-/** The place of a commit before the last one: `HEAD~2`, `@^`. */
-const beforeHead = /^(?:HEAD|@)((?:[~^]\d*)+)$/
-
-/** How many of the last commits a reset to this place takes back; of a place that the log does not know, none. */
-const commitsAfter = (place: string, hashes: ReadonlyArray<string>): number => {
-  const steps = beforeHead.exec(place)?.[1]?.match(/~\d+|[~^]/g) ?? []
-  const known = /^[0-9a-f]{7,40}$/.test(place)
-    ? hashes.findLastIndex((hash) => hash !== "" && (hash.startsWith(place) || place.startsWith(hash)))
-    : -1
-  return known < 0 ? steps.reduce((sum, step) => sum + Number(step.slice(1) || 1), 0) : hashes.length - 1 - known
-}
-
-/** Returns how many of the last commits, of these hashes, a successful command took back: by a reset, or an amended one. */
-export const commitsTakenBack = (command: string, hashes: ReadonlyArray<string>): number =>
-  runPrograms(command).reduce((sum, { program, words }) => {
-    const [task, ...rest] = program === "git" ? taskWords(program, words) : []
-    if (task === "commit") return sum + (rest.includes("--amend") ? 1 : 0)
-    const places = task === "reset" ? rest.filter((word) => !word.startsWith("-")) : []
-    // With files behind it, it only changes what is staged.
-    return places.length === 1 ? sum + commitsAfter(places[0] ?? "", hashes) : sum
-  }, 0)
-
-/** Matches the subject of a commit that takes another one back. */
-const reverting = /^(?:Revert|Reapply) "(.*)"$/
-
-/** Returns the subject of the commit that a commit of this subject takes back. */
-export const revertedSubject = (subject: string): string | undefined => {
-  const of = reverting.exec(subject)?.[1]
-  return of !== undefined && subject.startsWith("Reapply") ? `Revert "${of}"` : of
-}
-
 /** Matches programs that close an item of a tracker, or publish work. */
 const closing =
   /^(?:(?:bd|gh|glab|jira|linear) (?:.* )?(?:close|closed|merge|create|resolve|done|reopen|update)\b|git (?:push|tag|merge|rebase|cherry-pick|revert|checkout -b|switch -c)\b|(?:npm|pnpm|yarn|cargo) publish\b)/

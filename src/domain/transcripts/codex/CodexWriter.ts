@@ -423,6 +423,12 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
  * that Codex needs and the session lacks are always the same for the same conversation.
  */
 export const writeCodex: Writer = layoutWriter(
-  { holds: () => false, keepsById: false, isFit: (id) => id.isWellFormed() && id !== "" },
+  {
+    holds: () => false,
+    keepsById: false,
+    // OpenAI's API refuses a request with a longer one.
+    isFit: (id) => id.isWellFormed() && id !== "" && id.length <= 64,
+    takesLate: true
+  },
   rollout
 )

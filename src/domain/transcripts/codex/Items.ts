@@ -66,14 +66,16 @@ export const carrier = "other"
 
 /**
  * Writes exact parts as texts without escapes or bytes that are not valid Unicode: Codex refuses a file or a line with such bytes. So each
- * is JSON within a JSON string.
+ * is JSON within a JSON string. The spelling of a part, where it is kept, stands for the part.
  */
 export const escaped = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
-  pieces.map(({ part, source }) => JSON.stringify(source === undefined ? { part } : { part, source }))
+  pieces.map(({ part, source }) => JSON.stringify(source === undefined ? { part } : { source }))
 
 const readEscaped = (value: unknown): Piece | undefined => {
   const piece = typeof value === "string" ? objectOf(value) : undefined
-  return piece !== undefined && isPart(piece.part) ? { part: piece.part, source: textAt(piece, "source") } : undefined
+  const source = piece === undefined ? undefined : textAt(piece, "source")
+  const part = source === undefined ? piece?.part : parsedOrUndefined(source)
+  return isPart(part) ? { part, source } : undefined
 }
 
 /** Returns the exact parts that a record carries; undefined when its own form is exact. */

@@ -84,7 +84,8 @@ export const writeOpencode: Writer = function* (transcript) {
   const sessionID = transcript.session ?? "ses_palimpsest"
   const drafts = visibleAtEnd(transcript.steps)
   const contents = drafts.map(({ content }) => content)
-  const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(sessionID))
+  // A result stands beside its call, however late it came.
+  const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(sessionID), true)
   const results = resultsOf(contents, calls)
   const time = clock(transcript.steps)
   const started = time.now

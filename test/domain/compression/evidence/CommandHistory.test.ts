@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makesCommit } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
+import { makesCommit } from "../../../../src/domain/compression/evidence/Commits.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
@@ -307,6 +307,12 @@ describe("commands that make a commit", () => {
     ["git log --grep revert", false],
     ["git status\nnpm run commit", false],
     ["git commit --dry-run -m x", false],
+    ["git revert --no-commit HEAD~2..", false],
+    ["git cherry-pick -n 1a2b3c4", false],
+    ["git merge --squash topic", false],
+    ["git merge -n topic", true],
+    ["git merge --squash topic && git commit -m x", true],
+    ["git commit -n -m x", true],
     ['git commit -m "feat: add --dry-run option"', true],
     ["git -C lib commit -m 'say --dry-run' && git push --dry-run", true],
     ["git push --dry-run && git commit -m x && npm publish --dry-run", true]
@@ -394,7 +400,20 @@ describe("commits that were taken back are no longer told, and their files neith
     ["git reset HEAD~1 -- b.ts", "", "A B", "created", "created"],
     ["git revert --no-edit HEAD", '[main 3c4d5e6] Revert "B"', 'A Revert "B"', "created", "created"],
     ["git commit --amend -m C", "[main 4d5e6f7] C", "A C", "created", "created"],
-    ["git restore .", "", "A B", "created", "created"]
+    ["git restore .", "", "A B", "created", "created"],
+    ["git reset --hard 'HEAD^'", "HEAD is now at 1a2b3c4 A", "A", "created", undefined],
+    ['powershell -Command "git reset --hard HEAD~1"', "", "A", "created", undefined],
+    ['bash -lc "git reset --hard HEAD~1" | tail -1', "HEAD is now at 1a2b3c4 A", "A", "created", undefined],
+    ["git reset --keep HEAD~1", "", "A", "created", "created"],
+    ["git reset b.ts", "", "A B", "created", "created"],
+    ["git reset HEAD~5 2>&1 | tail -1", "fatal: ambiguous argument 'HEAD~5'", "A B", "created", "created"],
+    ["git -C ../other reset --soft HEAD~1", "", "A B", "created", "created"],
+    ["git commit --amend --dry-run", "On branch main", "A B", "created", "created"],
+    ["git commit -m C && git commit --amend -m D", "[main 3c4d5e6] C\n[main 4d5e6f7] D", "A B D", "created", "created"],
+    ["git commit -m C && git reset --soft HEAD~1", "[main 3c4d5e6] C", "A B", "created", "created"],
+    ["git reset --soft HEAD~1 && git commit -m C", "[main 3c4d5e6] C", "A C", "created", "created"],
+    ["git commit -m C; npm test | tail -1", "[main 3c4d5e6] C\n1 failed", "A B C", "created", "created"],
+    ["if true; then git commit -m C; fi", "[main 3c4d5e6] C", "A B C", "created", "created"]
   ])("%s", (command, output, commits, a, b) => {
     const { commands, commits: told, files } = evidenceOf(...log, ran(command, output))
     assert.deepStrictEqual(
@@ -407,13 +426,33 @@ describe("commits that were taken back are no longer told, and their files neith
     )
   })
 
+  it("by a revert, the revert of it, and a reset to before what a revert without a commit left", () => {
+    const reverted = ran("git revert --no-edit HEAD", '[main 3c4d5e6] Revert "B"')
+    const reapplied = ran("git revert --no-edit HEAD", '[main 4d5e6f7] Reapply "B"')
+    const subjects = (...more: ReadonlyArray<MadeCall>) =>
+      evidenceOf(...log, ...more).commits.map(({ subject }) => subject)
+    assert.deepStrictEqual(subjects(reverted, reapplied), ["A", 'Reapply "B"'])
+    assert.deepStrictEqual(subjects(ran("git revert -n HEAD"), ran("git reset --hard HEAD~1")), ["A"])
+  })
+
   it("a quiet one counts among them", () => {
     const { commits } = evidenceOf(...log, edited("b.ts", "b", "c"), ran("git commit -qam C"), ran("git reset HEAD~1"))
     assert.deepStrictEqual(
       commits.map(({ hash }) => hash),
       ["1a2b3c4", "2b3c4d5"]
     )
+    const amended = evidenceOf(...log, ran("git commit --amend --no-edit -q"), ran("git reset --soft HEAD~1"))
+    assert.deepStrictEqual(
+      amended.commits.map(({ subject }) => subject),
+      ["A"]
+    )
   })
+
+  it("one that is amended quietly keeps its words", () =>
+    assert.deepStrictEqual(
+      evidenceOf(...log, ran("git commit --amend --no-edit -q")).commits.map(({ subject }) => subject),
+      ["A", "B"]
+    ))
 })
 
 it.each<readonly [command: string, paths: ReadonlyArray<string>]>([
@@ -421,6 +460,9 @@ it.each<readonly [command: string, paths: ReadonlyArray<string>]>([
   ["git clean -f -d lib", ["old.ts", "new.ts"]],
   ["git clean --force lib/new.ts", ["old.ts", "new.ts"]],
   ["git clean -f", ["old.ts", "new.ts", "lib/new.ts"]],
+  ["git clean -fdx -e keep", ["old.ts", "new.ts", "lib/new.ts"]],
+  ["git clean -fdq && git status", ["old.ts"]],
+  ["git -C lib clean -fd", ["old.ts", "new.ts"]],
   ["git clean -nd", ["old.ts", "new.ts", "lib/new.ts"]],
   ["git clean -fdX", ["old.ts", "new.ts", "lib/new.ts"]]
 ])("%s deletes new files that are in no commit", (command, paths) => {

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   type CheckKind,
   checksOf,
-  commitsIn,
   isMilestone,
   programsOf,
   succeeded
 } from "../../../../src/domain/compression/evidence/Commands.ts"
+import { commitsIn } from "../../../../src/domain/compression/evidence/Commits.ts"
 import { isLook } from "../../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { corpus } from "../../../support/corpus.ts"
 

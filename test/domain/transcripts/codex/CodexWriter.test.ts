@@ -75,3 +75,14 @@ it("a program's text has a note where Codex's model would take it for the user's
   assert.isFalse(hasNote("<environment_context>/w</environment_context>", "program"))
   assert.isFalse(hasNote("<task-notification>done</task-notification>", undefined))
 })
+
+it("a kept spelling stands for its part, and one beside its part is read, too", () => {
+  const part = call("f", { a: 1 }, "c")
+  const source = '{"functionCall": {"id":"c", "name":"f", "args":{"a": 1}}, "more": 1.0}'
+  const step = { _tag: "Message", draft: { content: model({ ...part, more: 1 }), source: { "0": source } } } as const
+  const { text: file } = writtenText("codex", transcriptOf([step]))
+  const alone = JSON.stringify(JSON.stringify({ source }))
+  assert.include(file, `"escaped":[${alone}]`)
+  const beside = file.replace(alone, () => JSON.stringify(JSON.stringify({ part: { ...part, more: 1 }, source })))
+  for (const one of [file, beside]) assert.deepStrictEqual(draftsIn(readText(one))[0]?.source, { "0": source })
+})

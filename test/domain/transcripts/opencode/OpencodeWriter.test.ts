@@ -61,6 +61,18 @@ describe("a document for opencode", () => {
     assert.deepInclude(result.document.info, { directory: "/p/tides", title: "When is high water?" })
   })
 
+  it("has a result beside its call, also where it came behind later words of the model", () => {
+    const result = written(
+      said("user", [{ text: "Go." }]),
+      said("model", [call("a", "read")]),
+      said("user", [{ text: "Be quick." }]),
+      said("model", [{ text: "Still reading." }]),
+      said("user", [answered("a", "read", { output: "12:10" })])
+    )
+    assert.deepInclude(result.document.messages[1]?.parts[0]?.["state"], { status: "completed", output: "12:10" })
+    assert.deepStrictEqual(result.unheld, {})
+  })
+
   it("has the title of the first words of the user that are no bare command", () => {
     const titleOf = (...words: ReadonlyArray<string>) =>
       written(...words.map((one) => said("user", [{ text: one }]))).document.info["title"]

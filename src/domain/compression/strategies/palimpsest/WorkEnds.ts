@@ -3,7 +3,7 @@ import { actionsOf } from "../../../actions/Actions.ts"
 import { isCall, isResponse } from "../../../content/Content.ts"
 import { beginsTurn } from "../../../conversation/Conversation.ts"
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
-import { makesCommit } from "../../evidence/CommandHistory.ts"
+import { makesCommit } from "../../evidence/Commits.ts"
 
 /** Finds where pieces of work end: a conversation that is cut there keeps each piece on one side. */
 
