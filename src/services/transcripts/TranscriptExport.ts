@@ -22,7 +22,7 @@ import { writeOpencode } from "../../domain/transcripts/opencode/OpencodeWriter.
 import { writePi } from "../../domain/transcripts/pi/PiWriter.ts"
 import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
 import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
-import * as AtomicFile from "../platform/AtomicFile.ts"
+import { newTemporaryName } from "../platform/ProcessIdentity.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -92,16 +92,40 @@ const staged = Effect.fnUntraced(function* (
   )
 })
 
-/** Writes a file that only its owner can read. Folders are swept of what killed processes left. */
-const put = Effect.fnUntraced(function* (path: string, chunks: ReadonlyArray<Uint8Array>) {
+/**
+ * Writes bytes under a temporary name, readable by the owner only, and syncs them. Returns an effect that renames the file.
+ * Every call that changes the disk runs to its end or is not begun: an interrupted one would continue in the background.
+ */
+const prepared = Effect.fnUntraced(function* (
+  path: string,
+  chunks: ReadonlyArray<Uint8Array>
+): Effect.fn.Return<
+  { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
+  PlatformError.PlatformError,
+  FileSystem.FileSystem | Path.Path | Scope.Scope
+> {
+  const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  yield* StaleFiles.sweep(paths.dirname(path))
-  yield* AtomicFile.write(path, joinBytes(chunks), 0o600)
+  const folder = paths.dirname(path)
+  yield* StaleFiles.sweep(folder)
+  const temporary = paths.join(folder, yield* newTemporaryName)
+  yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "wx", mode: 0o600 }))
+      for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
+      yield* file.sync
+    })
+  )
+  return { rename: Effect.uninterruptible(fs.rename(temporary, path)) }
 })
 
-/** The commit: either the file has its new content and the blobs it refers to stay, or neither. */
-const commit = (path: string, chunks: ReadonlyArray<Uint8Array>, written: Ref.Ref<boolean>) =>
-  Effect.uninterruptible(Effect.andThen(put(path, chunks), Ref.set(written, true)))
+/** The commit: either the file has its new name and the blobs it refers to stay, or neither. */
+const commit = (
+  { rename }: { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
+  written: Ref.Ref<boolean>
+): Effect.Effect<void, PlatformError.PlatformError> =>
+  Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
 /**
  * Fails when a file cannot have this name: a folder, a device, a pipe, a link or a read-only file has it, or its parent folder
@@ -285,7 +309,7 @@ export const write = Effect.fn("Export.write")(
     yield* staged(folder, written)
     const log = yield* Effect.provide(logChunks(events), blobs)
     if (format === "palimpsest") {
-      yield* commit(path, log, written)
+      yield* commit(yield* prepared(path, log), written)
       return {}
     }
     const older = yield* sidecarLogs(path)
@@ -300,8 +324,8 @@ export const write = Effect.fn("Export.write")(
     )
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`
-    yield* put(sidecar, log)
-    yield* commit(path, body, written)
+    yield* (yield* prepared(sidecar, log)).rename
+    yield* commit(yield* prepared(path, body), written)
     yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
     return unheld
   },
@@ -319,6 +343,10 @@ const nameOf = (chunks: ReadonlyArray<Uint8Array>): Effect.Effect<Hash, never, T
 
 /** Writes a text file atomically. */
 export const writeText = Effect.fn("Export.writeText")(
-  (path: string, text: string) => Effect.andThen(checkPlace(path), put(path, [encode(text)])),
+  (path: string, text: string) =>
+    Effect.andThen(
+      checkPlace(path),
+      Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => rename))
+    ),
   (effect, path) => Effect.mapError(effect, (error) => unwritten(path, error))
 )
