@@ -174,14 +174,9 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (sc
     return { bytes: BigInt(size), changed }
   })
 
-  /** Reads a session, for all that ask for it at once. One in memory that passes `suffices` is taken although its file may have grown. */
-  const open = Effect.fnUntraced(function* (
-    name: string | undefined,
-    suffices: (session: Session) => boolean = () => false
-  ) {
-    const file = yield* pathOf(name)
+  /** Reads a session, for all that ask for it at once, unless the one in memory is the same. */
+  const read = Effect.fnUntraced(function* (file: string) {
     const before = inMemory.get(file)
-    if (before !== undefined && suffices(before.session)) return before
     const { bytes, changed } = yield* versionOf(file)
     if (before?.bytes === bytes && before.changed === changed) return before
     const { events, session } = yield* Effect.mapError(transcripts.load(file, { lenient: true }), ({ message }) =>
@@ -189,14 +184,24 @@ export const makeSessionAnswers = Effect.fn("SessionAnswers.make")(function* (sc
     )
     const search = { secrets: true, personal: false, known: scope.known ?? [] }
     const secrets = scope.showsSecrets ? undefined : (yield* secretsOfEvents(events, file, search)).secrets
-    const read: ReadSession = { session, secrets, bytes, changed }
+    const now: ReadSession = { session, secrets, bytes, changed }
     // The one read last comes last, also when it was in memory before.
     inMemory.delete(file)
-    inMemory.set(file, read)
+    inMemory.set(file, now)
     const [oldest] = inMemory.keys()
     if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
-    return read
+    return now
   }, reading.withPermit)
+
+  /** Opens a session. One in memory that passes `suffices` is taken although its file may have grown. */
+  const open = Effect.fnUntraced(function* (
+    name: string | undefined,
+    suffices: (session: Session) => boolean = () => false
+  ) {
+    const file = yield* pathOf(name)
+    const before = inMemory.get(file)
+    return before !== undefined && suffices(before.session) ? before : yield* read(file)
+  })
 
   return {
     list: listed(maxListed),
