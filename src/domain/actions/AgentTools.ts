@@ -227,8 +227,8 @@ export const itemChangeIn = (name: string, args: unknown, answer: () => string):
   if (toolKind(name) !== "item" || !Predicate.isObject(args)) return undefined
   const [, number, key] = /#(\d+)|^Created task (\w+):/.exec(answer().slice(0, 200)) ?? []
   const isNew = /create/i.test(name)
-  const named = args.taskId ?? args.id
-  const id = isNew ? (number ?? key) : named === undefined ? undefined : String(named)
+  const givenId = args.taskId ?? args.id
+  const id = isNew ? (number ?? key) : givenId === undefined ? undefined : String(givenId)
   return {
     id,
     text: stringAt(args, isNew ? ["subject", "title", "description"] : ["subject", "title"]),

@@ -90,8 +90,8 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
   const value = valuesIn(text, members)
   if (isCompactedThere(value)) return undefined
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
-  const spoken = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
-  const leading = spoken < 0 ? slices.length : spoken
+  const firstTurn = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
+  const leading = firstTurn < 0 ? slices.length : firstTurn
   const lead = slices.slice(0, leading)
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)

@@ -130,7 +130,7 @@ const turnsOf = (contents: ReadonlyArray<Content>): ReadonlyArray<number> => {
 }
 
 /** Assigns ids to the calls of the model. */
-function* named(
+function* assignIds(
   contents: ReadonlyArray<Content>,
   isFit: (id: string) => boolean,
   make: (n: number) => string
@@ -164,7 +164,7 @@ export function* nativeCalls(
   make: (n: number) => string,
   takesLate = false
 ): SlicedWork<NativeCalls> {
-  const calls = yield* named(contents, isFit, make)
+  const calls = yield* assignIds(contents, isFit, make)
   const turns = takesLate ? [0] : turnsOf(contents)
   for (const [turn, from] of turns.entries()) {
     const own = contents.slice(from, turns[turn + 1] ?? contents.length)

@@ -36,7 +36,7 @@ const shortened = (text: string, language = ""): string => {
 
 const json = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? "null"
 
-const named = (name: string | undefined): string => `\`${plain(name ?? "").replace(/[`\n]/g, "") || "a tool"}\``
+const toolName = (name: string | undefined): string => `\`${plain(name ?? "").replace(/[`\n]/g, "") || "a tool"}\``
 
 /** The headings of sections. */
 const names = {
@@ -110,7 +110,7 @@ const partText = (part: Part, author: Author | undefined): string | undefined =>
   }
   if (isCall(part)) {
     const { args, name } = part.functionCall
-    return `Calls ${named(name)}:\n\n${shortened(json(args ?? {}), "json")}`
+    return `Calls ${toolName(name)}:\n\n${shortened(json(args ?? {}), "json")}`
   }
   if (isResponse(part)) {
     const { name, response } = part.functionResponse
@@ -119,7 +119,7 @@ const partText = (part: Part, author: Author | undefined): string | undefined =>
     const words = media.length > 0 ? text : output
     const shown = words === undefined ? shortened(json(response ?? {}), "json") : shortened(words)
     const isShown = media.length === 0 || text !== ""
-    return [`${named(name)} answered:`, ...(isShown ? [shown] : []), ...media.map(mediaLine)].join("\n\n")
+    return [`${toolName(name)} answered:`, ...(isShown ? [shown] : []), ...media.map(mediaLine)].join("\n\n")
   }
   return isMedia(part) ? mediaLine(part) : undefined
 }

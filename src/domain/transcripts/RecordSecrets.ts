@@ -53,7 +53,7 @@ const encodedForms = (value: string): ReadonlyArray<string> =>
 const minEncodedChars = 16
 
 /** The finished places of one string. */
-interface Place extends Finding {
+interface FoundPlace extends Finding {
   /** The value that the place stands for, which is another than its text where it is encoded. */
   readonly value: string
   /** What is written in its place; absent: a placeholder. */
@@ -65,15 +65,15 @@ interface Holder extends JsonPiece {
   /** Without escapes. */
   readonly value: string
   readonly isNumber: boolean
-  readonly places: ReadonlyArray<Place>
+  readonly places: ReadonlyArray<FoundPlace>
 }
 
 /** The number in the place of a password that is one: the record stays valid, and of the same form. */
 const noNumber = "0"
 
 /** Where known values stand in a text, as they are and in base64. */
-const knownIn = (text: string, known: ReadonlyArray<KnownValue>): ReadonlyArray<Place> => {
-  const places: Array<Place> = []
+const knownIn = (text: string, known: ReadonlyArray<KnownValue>): ReadonlyArray<FoundPlace> => {
+  const places: Array<FoundPlace> = []
   for (const { forms, kind, value } of known) {
     for (const form of forms) {
       if (form.length > text.length) continue
@@ -96,9 +96,9 @@ const withForms = ({ kind, value }: Secret): KnownValue => ({
 })
 
 /** Joins places of a text that overlap, and leaves out what earlier marks cover. The longest names them. */
-const joined = (text: string, places: ReadonlyArray<Place>): ReadonlyArray<Place> => {
+const joined = (text: string, places: ReadonlyArray<FoundPlace>): ReadonlyArray<FoundPlace> => {
   const sorted = [...places].sort((a, b) => a.start - b.start || b.end - a.end)
-  const result: Array<Place> = []
+  const result: Array<FoundPlace> = []
   for (const place of sorted) {
     const last = result.at(-1)
     if (last === undefined || place.start >= last.end) result.push(place)
@@ -156,7 +156,7 @@ export class SessionSecrets {
     return (yield* this.search(text, isJson)).holders.flatMap(({ places, value }) => this.remember(value, places))
   }
 
-  private remember(text: string, places: ReadonlyArray<Place>): ReadonlyArray<RecordSecret> {
+  private remember(text: string, places: ReadonlyArray<FoundPlace>): ReadonlyArray<RecordSecret> {
     return places.map(({ end, kind, start, value }) => {
       const isPersonal = personalData.has(kind)
       if (!isPersonal && text.slice(start, end) === value) this.found.set(value, { kind, value })
@@ -219,7 +219,7 @@ export class SessionSecrets {
     return name
   }
 
-  private without(text: string, places: ReadonlyArray<Place>): string {
+  private without(text: string, places: ReadonlyArray<FoundPlace>): string {
     let result = ""
     let at = 0
     for (const { end, instead, kind, start, value } of places) {
@@ -229,13 +229,13 @@ export class SessionSecrets {
     return result + text.slice(at)
   }
 
-  private *placesInText(text: string): SlicedWork<ReadonlyArray<Place>> {
+  private *placesInText(text: string): SlicedWork<ReadonlyArray<FoundPlace>> {
     if (this.clean.has(text)) return []
     const found = [
       ...(this.options.secrets ? yield* finding(text) : []),
       ...(this.options.personal ? personalDataIn(text) : []),
       ...this.accounts(text)
-    ].map((one): Place => ({ ...one, value: text.slice(one.start, one.end) }))
+    ].map((one): FoundPlace => ({ ...one, value: text.slice(one.start, one.end) }))
     const known = knownIn(text, this.values)
     yield
     if (found.length + known.length === 0 && text.length > minCleanChars && this.clean.size < maxClean)
@@ -282,8 +282,8 @@ export class SessionSecrets {
    * The places in a string that holds JSON: those of its own strings and numbers, and others that leave its structure alone, such
    * as those that the structure around it shows.
    */
-  private *placesInJsonText(text: string, around: ReadonlyArray<Place>): SlicedWork<ReadonlyArray<Place>> {
-    const places: Array<Place> = []
+  private *placesInJsonText(text: string, around: ReadonlyArray<FoundPlace>): SlicedWork<ReadonlyArray<FoundPlace>> {
+    const places: Array<FoundPlace> = []
     for (const { from, isNumber, places: inner, to, value: decoded } of (yield* this.search(text)).holders) {
       const start = isNumber ? from : from + 1
       const raw = text.slice(start, isNumber ? to : to - 1)
@@ -301,7 +301,7 @@ export class SessionSecrets {
       }
     }
     const isWhole = parsedOrUndefined(text) !== undefined
-    const leavesStructure = ({ end, start }: Place) =>
+    const leavesStructure = ({ end, start }: FoundPlace) =>
       !isWhole || end - start === text.length || !text.slice(start, end).includes('"')
     for (const each of [...around, ...(yield* this.placesInText(text))].filter(leavesStructure)) places.push(each)
     return places
@@ -311,7 +311,7 @@ export class SessionSecrets {
 /** What the structure of a record shows to be secret. */
 interface StructureFindings {
   /** The places in strings, by their index. */
-  readonly inStrings: ReadonlyMap<number, ReadonlyArray<Place>>
+  readonly inStrings: ReadonlyMap<number, ReadonlyArray<FoundPlace>>
   readonly numbers: ReadonlyArray<Holder>
 }
 
@@ -338,7 +338,7 @@ function* findingsByStructure(json: string, strings: ReadonlyArray<JsonString>):
   }
   parts.push({ gap: text.length, json: at, start: Infinity, end: Infinity })
   text += json.slice(at)
-  const inStrings = new Map<number, Array<Place>>()
+  const inStrings = new Map<number, Array<FoundPlace>>()
   const numbers: Array<Holder> = []
   let next = 0
   for (const { end, kind, start } of yield* finding(text)) {

@@ -116,11 +116,11 @@ export const learnedFromFailure = (known: LearnedForm, status: number, detail: s
 /** A request whose server takes some of it in another form alone: instructions, its schema, and calls where it has no tools. */
 export const formOf = <Request extends DialogueRequest>(given: Request, { needs }: LearnedForm): Request => {
   const request = needs.has("words") ? withToldSchema(given) : given
-  const told = needs.has("tools") && request.tools.length === 0 ? toldCalls(request.contents) : request.contents
+  const contents = needs.has("tools") && request.tools.length === 0 ? toldCalls(request.contents) : request.contents
   const { systemInstruction = "" } = request
   return needs.has("message") && systemInstruction.trim() !== ""
-    ? { ...request, contents: [user(text(systemInstruction)), ...told], systemInstruction: undefined }
-    : { ...request, contents: told }
+    ? { ...request, contents: [user(text(systemInstruction)), ...contents], systemInstruction: undefined }
+    : { ...request, contents }
 }
 
 /** A body without the parameters and the values that its server refuses. */

@@ -46,11 +46,11 @@ export const openAiUsage =
     // Some servers count what a cache had, or takes, beside the prompt.
     const beside = numberAt(counts, "total_tokens") - prompt - answer
     const stored = [cached, cached + cacheWrite].find((tokens) => tokens > 0 && tokens === beside)
-    const apart = stored ?? (cached > prompt ? cached : 0)
+    const countedBeside = stored ?? (cached > prompt ? cached : 0)
     // xAI counts its thoughts beside the answer, and Gemini's server names them in the total alone.
-    const isThoughtApart = apart === 0 && beside > 0 && prompt > 0 && (thoughts === 0 || thoughts === beside)
+    const isThoughtApart = countedBeside === 0 && beside > 0 && prompt > 0 && (thoughts === 0 || thoughts === beside)
     return {
-      prompt: prompt + apart,
+      prompt: prompt + countedBeside,
       answer: isThoughtApart ? answer : Math.max(0, answer - thoughts),
       thoughts: isThoughtApart ? beside : thoughts,
       cached,

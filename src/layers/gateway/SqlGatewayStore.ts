@@ -37,7 +37,7 @@ export const layer = (keepDays: number): Layer.Layer<GatewayStore, GatewayStoreE
     GatewayStore,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const within =
+      const withStoreErrors =
         (operation: string) =>
         <A, E extends { readonly message: string }>(effect: Effect.Effect<A, E>): Effect.Effect<A, GatewayStoreError> =>
           effect.pipe(
@@ -62,7 +62,7 @@ export const layer = (keepDays: number): Layer.Layer<GatewayStore, GatewayStoreE
         names: (owner, kind) =>
           sql<{ name: string }>`SELECT name FROM ${sql(table)} WHERE owner = ${owner} AND kind = ${kind}`.pipe(
             Effect.map((rows) => rows.map(({ name }) => name)),
-            within("read")
+            withStoreErrors("read")
           ),
         get: Effect.fnUntraced(function* (owner, kind, name) {
           const where = sql`owner = ${owner} AND kind = ${kind} AND name = ${name}`
@@ -74,13 +74,13 @@ export const layer = (keepDays: number): Layer.Layer<GatewayStore, GatewayStoreE
             )
           }
           return row?.text
-        }, within("read")),
+        }, withStoreErrors("read")),
         put: Effect.fnUntraced(function* (owner, kind, name, text) {
           const now = yield* Clock.currentTimeMillis
           const row = { owner, kind, name, text, used_at: now }
           yield* sql`INSERT INTO ${sql(table)} ${sql.insert(row)}
             ON CONFLICT (owner, kind, name) DO UPDATE SET text = excluded.text, used_at = excluded.used_at`
-        }, within("write"))
+        }, withStoreErrors("write"))
       }
     })
   )

@@ -120,15 +120,15 @@ export const modelOf = (
   system: string,
   { countTokens, describe, stream, generate = (request) => collect(stream(request)) }: Calls
 ): Model["Service"] => {
-  const named =
+  const withModel =
     <A>(call: (request: ModelRequest) => A) =>
     (request: ModelRequest): A =>
       call(model === undefined ? request : { ...request, model })
   return {
     ...(model === undefined ? {} : { fixedModel: model }),
-    generate: named((request) => answerSpan(system, request)(generate(request))),
-    stream: named(stream),
-    countTokens: named(countTokens),
+    generate: withModel((request) => answerSpan(system, request)(generate(request))),
+    stream: withModel(stream),
+    countTokens: withModel(countTokens),
     ...(describe === undefined ? {} : { describe: (name) => describe(model ?? name) })
   }
 }

@@ -67,13 +67,13 @@ const questions = (id: string): Readonly<Record<string, DatabaseQuestion>> => {
 }
 
 /** A session in a database. */
-export interface Place {
+export interface DatabasePlace {
   readonly file: string
   readonly id: string
 }
 
 /** Returns the database and the id in the path of a session; undefined for the path of a file. */
-export const placeIn = (path: string): Place | undefined => {
+export const placeIn = (path: string): DatabasePlace | undefined => {
   const [, file, id] = /^(.+)#(ses_[\w-]+)$/.exec(path) ?? []
   return file === undefined || id === undefined ? undefined : { file, id }
 }
@@ -106,7 +106,7 @@ export const records = (
     if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
   }).pipe(Effect.map((end) => ({ end, line: end + 1, broken: 0 })))
 
-const rowsOf = Effect.fnUntraced(function* (path: string, { file, id }: Place) {
+const rowsOf = Effect.fnUntraced(function* (path: string, { file, id }: DatabasePlace) {
   const database = yield* openDatabase(file)
   const rows: Array<Uint8Array> = []
   yield* forEachRow(database, id, (row) => rows.push(encode(`${JSON.stringify(row)}\n`)))

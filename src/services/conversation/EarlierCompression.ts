@@ -35,10 +35,10 @@ export const keepShown = Effect.fnUntraced(function* (
   for (const text of written.flatMap(textsOf)) {
     const name = yield* hash(text)
     for (const handle of new Set(mentions(text))) {
-      const behind = textOf(handle)
+      const recalled = textOf(handle)
       // A message with the words of a seal is not stored as one.
-      if (behind === undefined || behind.startsWith(sealed)) continue
-      yield* put(encode(behind))
+      if (recalled === undefined || recalled.startsWith(sealed)) continue
+      yield* put(encode(recalled))
       yield* put(encode(sealOf(name, handle)))
     }
   }
@@ -92,8 +92,8 @@ const readTexts = Effect.fnUntraced(function* (messages: ReadonlyArray<Draft>, t
     if (shown.length === 0) continue
     const name = yield* hash(text)
     for (const handle of shown) {
-      const behind = yield* readShown(name, handle)
-      if (behind !== undefined) texts.set(handle, behind)
+      const recalled = yield* readShown(name, handle)
+      if (recalled !== undefined) texts.set(handle, recalled)
     }
   }
 })
@@ -105,13 +105,13 @@ const segmentsOf = Effect.fnUntraced(function* (messages: ReadonlyArray<Draft>, 
     yield* readTexts(rest, texts)
     const [first, second] = rest
     const range = first?.content.role === "user" ? rangeIn(textsOf(first.content)[0] ?? "") : undefined
-    const behind = range === undefined ? undefined : texts.get(range)
-    if (behind === undefined || segments.some((segment) => segment.range === range)) {
+    const recalled = range === undefined ? undefined : texts.get(range)
+    if (recalled === undefined || segments.some((segment) => segment.range === range)) {
       return [{ range: undefined, inserted: [], messages: rest }, ...segments]
     }
     const size = second !== undefined && isAcknowledgement(second) ? 2 : 1
     segments.unshift({ range, inserted: rest.slice(0, size), messages: rest.slice(size) })
-    rest = linesOf(behind)
+    rest = linesOf(recalled)
   }
 })
 

@@ -123,7 +123,7 @@ const conversationOf = (all: PromptConversations, content: Prompt.Prompt["conten
   )
 
 /** Notes the prompt of a call, so that tools that run for it can recall from its prompt and from those of the surrounding calls. */
-const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
+const notePrompt = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
   Effect.map(ConversationKey, (key) => {
     const prompt = Prompt.make(options.prompt)
     if (key === undefined) PromptRecall.note(prompts, prompt)
@@ -133,13 +133,13 @@ const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
 const recalling =
   (prompts: PromptRecall.PromptRecall, ask: Call): Call =>
   (options) =>
-    Effect.flatMap(noted(prompts, options), ({ context, options }) => Effect.updateContext(ask(options), context))
+    Effect.flatMap(notePrompt(prompts, options), ({ context, options }) => Effect.updateContext(ask(options), context))
 
 const recallingStream =
   (prompts: PromptRecall.PromptRecall, ask: StreamCall): StreamCall =>
   (options) =>
     Stream.unwrap(
-      Effect.map(noted(prompts, options), ({ context, options }) => Stream.updateContext(ask(options), context))
+      Effect.map(notePrompt(prompts, options), ({ context, options }) => Stream.updateContext(ask(options), context))
     )
 
 /** Says what is wrong with how many conversations are held. */

@@ -8,7 +8,7 @@ export const ConversationKey = Context.Reference<string | undefined>("palimpsest
 })
 
 /** An effect or a stream. */
-type Work = Effect.Effect<unknown, unknown, unknown> | Stream.Stream<unknown, unknown, unknown>
+type EffectOrStream = Effect.Effect<unknown, unknown, unknown> | Stream.Stream<unknown, unknown, unknown>
 
 /**
  * Says which conversation the calls of an effect or a stream belong to, for example `withConversation("tenant/42")`.
@@ -36,10 +36,10 @@ type Work = Effect.Effect<unknown, unknown, unknown> | Stream.Stream<unknown, un
  */
 export const withConversation =
   (key: string) =>
-  <W extends Work>(self: W): W => {
-    const within: Work = Stream.isStream(self)
+  <W extends EffectOrStream>(self: W): W => {
+    const provided: EffectOrStream = Stream.isStream(self)
       ? Stream.provideService(self, ConversationKey, key)
       : Effect.provideService(self, ConversationKey, key)
     // A reference changes no type.
-    return within as W
+    return provided as W
   }

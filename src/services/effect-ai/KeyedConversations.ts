@@ -104,8 +104,8 @@ const recordedView = Effect.fnUntraced(function* (
   const held = entries(session.conversation)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined
-  const spoken = content.slice(0, messages).filter(({ role }) => role !== "system")
-  if (spoken.length !== held.length) return undefined
+  const turns = content.slice(0, messages).filter(({ role }) => role !== "system")
+  if (turns.length !== held.length) return undefined
   for (const { handles, origin } of held) {
     const message = content[(origin?.line ?? 0) - 1]
     const hashes = message === undefined ? [] : yield* hashesOf(names, message)

@@ -19,15 +19,15 @@ export const keepItems = Effect.fnUntraced(function* (
   answered: ReadonlyArray<string>,
   isStored: boolean
 ) {
-  const named = answered.flatMap((item) => {
+  const keptItems = answered.flatMap((item) => {
     const value = parsedOrUndefined(item)
     const isKept = isJson(value) && referenceOf(value) === undefined && (isStored || needsState(value))
     const id = isKept ? textOrEmpty(value, "id") : ""
     return id === "" ? [] : [{ name: hashText(id), item }]
   })
   // All at once: the client may refer to them before they are stored.
-  for (const { item, name } of named) items.set(`${owner}/${name}`, item)
-  for (const { item, name } of named) yield* store.put(owner, "item", name, item)
+  for (const { item, name } of keptItems) items.set(`${owner}/${name}`, item)
+  for (const { item, name } of keptItems) yield* store.put(owner, "item", name, item)
 })
 
 const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory, owner: string, id: string) {

@@ -84,7 +84,7 @@ const cancel = (front: Front, tenant: string, id: string) =>
 const close = (front: Front, tenant: string, id: string) => ask(front, tenant, id, (session) => session.Close())
 
 /** What is known of a message: the engine's request, how its turn ended, and what the session holds of it. */
-const known = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, message: string) {
+const knownMessage = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, message: string) {
   const { sharding, storage, stored } = front
   const entity = EntityId.make(entityId(tenant, id))
   const shardId = sharding.getShardId(entity, "default")
@@ -260,7 +260,7 @@ const send = (front: Front): Served["send"] =>
     yield* StoredSessions.existing(front.stored, tenant, id)
     yield* StoredSessions.checkModel(front.stored, tenant, message.options?.model)
     const messageId = message.id ?? (yield* newId)
-    const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
+    const { end, held, isRunning, request } = yield* knownMessage(front, tenant, id, messageId)
     const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held
     if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
     const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
@@ -300,12 +300,12 @@ const send = (front: Front): Served["send"] =>
 const turn = (front: Front): Served["turn"] =>
   Effect.fnUntraced(function* (tenant, id, message, lastId) {
     yield* StoredSessions.existing(front.stored, tenant, id)
-    const { end, held, isRunning } = yield* known(front, tenant, id, message)
+    const { end, held, isRunning } = yield* knownMessage(front, tenant, id, message)
     const { refused, status = "answered" } = end ?? {}
     if (!isRunning && held === undefined && (refused !== undefined || status === "answered")) {
       return yield* noMessage(id, message)
     }
-    const poll = Effect.map(known(front, tenant, id, message), (now) => Option.fromUndefinedOr(now.end))
+    const poll = Effect.map(knownMessage(front, tenant, id, message), (now) => Option.fromUndefinedOr(now.end))
     return yield* begun(turnEvents(front, tenant, id, message, lastId, poll, Effect.never)).pipe(
       // It waited for its turn, and was refused.
       Effect.mapError((error) => (error._tag === "Unavailable" ? error : noMessage(id, message)))

@@ -30,7 +30,7 @@ const Compression = Workflow.make("palimpsest/Compression", {
 })
 
 /** What a workflow runs for a chat. Returns false if the chat gave it up: it may ask for it again. */
-type Work = Effect.Effect<boolean, never, Workflowing>
+type WorkflowRun = Effect.Effect<boolean, never, Workflowing>
 
 /** The services of a running workflow. */
 type Workflowing = WorkflowEngine.WorkflowEngine | WorkflowEngine.WorkflowInstance
@@ -88,11 +88,11 @@ interface Workflows {
   readonly engine: WorkflowEngine.WorkflowEngine["Service"]
   readonly sharding: Sharding.Sharding["Service"]
   /** The work of each execution, once a chat of this process asks for it. */
-  readonly works: Map<string, Deferred.Deferred<Work>>
+  readonly works: Map<string, Deferred.Deferred<WorkflowRun>>
 }
 
-const workOf = ({ works }: Workflows, execution: string): Deferred.Deferred<Work> => {
-  const work = works.get(execution) ?? Deferred.makeUnsafe<Work>()
+const workOf = ({ works }: Workflows, execution: string): Deferred.Deferred<WorkflowRun> => {
+  const work = works.get(execution) ?? Deferred.makeUnsafe<WorkflowRun>()
   works.set(execution, work)
   return work
 }
@@ -128,7 +128,7 @@ interface Request<A, E> {
 }
 
 /** Runs a request in the workflow, which stores its steps. */
-const inWorkflow = <A, E>(request: Request<A, E>): Work =>
+const inWorkflow = <A, E>(request: Request<A, E>): WorkflowRun =>
   Effect.gen(function* () {
     const { ended, stopped, work } = request
     if (request.hasStarted || (yield* Deferred.isDone(stopped))) return false

@@ -63,16 +63,16 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
   if (listed !== undefined) return listed
   const file = yield* fileOf(name)
   if (file !== undefined) return sessionOf([file], new Map())
-  const named =
+  const matches =
     name.length < minIdChars
       ? []
       : sessions.filter(({ files, id }) => id.startsWith(name) || files[0]?.id.startsWith(name))
-  const [first] = named
-  if (named.length === 1 && first !== undefined) return first
+  const [first] = matches
+  if (matches.length === 1 && first !== undefined) return first
   const problem = problems.find(({ path }) => place === path || place.startsWith(`${path}#`))
   if (problem !== undefined) return yield* transcriptError(problem.path, 0, problem.message)
-  return yield* named.length > 1
-    ? transcriptError(name, 0, `${named.length} sessions have an id that begins with this; give more of it`)
+  return yield* matches.length > 1
+    ? transcriptError(name, 0, `${matches.length} sessions have an id that begins with this; give more of it`)
     : transcriptError(name, 0, "no such file or session", "UnknownSession")
 })
 

@@ -30,8 +30,8 @@ const rolloutPath = /^(.*[/\\])(?:archived_)?sessions(?:[/\\]\d+){0,3}[/\\][^/\\
 const pathsOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const named = path.resolve(file)
-  return new Set([named, yield* Effect.orElseSucceed(fs.realPath(file), () => named)])
+  const absolute = path.resolve(file)
+  return new Set([absolute, yield* Effect.orElseSucceed(fs.realPath(file), () => absolute)])
 })
 
 /** Finds the rollouts whose path has a form: among Codex's sessions, or beside a file that lies elsewhere. */

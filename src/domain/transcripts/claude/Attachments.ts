@@ -40,7 +40,7 @@ const lines = (value: unknown): string | undefined =>
       : undefined
 
 /** What the program says to the model in its own words. */
-const said =
+const fieldTexts =
   (key: string) =>
   (one: Json): Shown => [lines(one[key])]
 
@@ -86,15 +86,15 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
       titled("Hook:", textAt(jsonAt(response, "hookSpecificOutput"), "additionalContext"))
     ]
   },
-  account_memory_recall: said("content"),
-  agent_ask_notice: said("lines"),
-  artifact_opening_prefetch: said("content"),
-  claude_app_notice: said("lines"),
-  critical_system_reminder: said("content"),
-  fork_briefing: said("text"),
-  linked_plugin_tools_note: said("text"),
-  tool_hosts_correction: said("lines"),
-  tool_hosts_notice: said("lines"),
+  account_memory_recall: fieldTexts("content"),
+  agent_ask_notice: fieldTexts("lines"),
+  artifact_opening_prefetch: fieldTexts("content"),
+  claude_app_notice: fieldTexts("lines"),
+  critical_system_reminder: fieldTexts("content"),
+  fork_briefing: fieldTexts("text"),
+  linked_plugin_tools_note: fieldTexts("text"),
+  tool_hosts_correction: fieldTexts("lines"),
+  tool_hosts_notice: fieldTexts("lines"),
   plugin_note: (one) => [titled(`Plugin ${textAt(one, "plugin") ?? ""}:`, lines(one.content))],
   teammate_mailbox: (one) =>
     jsonsAt(one, "messages").map((message) =>

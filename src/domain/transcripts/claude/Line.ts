@@ -71,8 +71,8 @@ export const wordsIn = (blocks: ReadonlyArray<Block>): string =>
 const providerResult = (content: unknown): string => {
   if (Array.isArray(content)) return content.map(providerResult).join("\n")
   if (!isJson(content)) return String(content ?? "")
-  const told = ["text", "title", "url", "error_code"].flatMap((key) => textAt(content, key) ?? [])
-  return told.length > 0 ? told.join(" ") : (textAt(content, "type") ?? "")
+  const texts = ["text", "title", "url", "error_code"].flatMap((key) => textAt(content, key) ?? [])
+  return texts.length > 0 ? texts.join(" ") : (textAt(content, "type") ?? "")
 }
 
 /** Returns the text of a file that the user attached (extension of VS Code), or of a search result, marked as not their words. */

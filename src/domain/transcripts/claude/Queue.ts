@@ -38,12 +38,12 @@ export const takeFrom = <A extends { readonly words: string }>(
   waiting: Array<A>,
   { content, operation }: Pick<QueueRecord, "content" | "operation">
 ): A | undefined => {
-  const named = typeof content === "string" ? content.trim() : undefined
+  const removed = typeof content === "string" ? content.trim() : undefined
   if (operation !== "popAll") {
-    const at = named === undefined ? 0 : waiting.findIndex(({ words }) => words === named)
+    const at = removed === undefined ? 0 : waiting.findIndex(({ words }) => words === removed)
     return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
-  const left = waiting.filter(({ words }) => named === undefined || !holdsLine(named, words))
+  const left = waiting.filter(({ words }) => removed === undefined || !holdsLine(removed, words))
   const isNone = left.length === waiting.length
   waiting.length = 0
   if (!isNone) for (const one of left) waiting.push(one)

@@ -23,7 +23,7 @@ export class Tree {
   }
 
   /** Returns a line with its place in the conversation: the last ones that a compaction kept can be stored after it, on its summary. */
-  private placed(line: Line): Line {
+  private withPlace(line: Line): Line {
     for (const { boundary } of this.keeping) {
       const { anchor, uuids = [] } = boundary?.kept ?? {}
       const before = line.parent === anchor ? this.lines.get(uuids[uuids.indexOf(line.uuid) - 1] ?? "") : undefined
@@ -34,7 +34,7 @@ export class Tree {
 
   /** Adds a line. */
   add(read: Line): void {
-    const line = this.placed(read)
+    const line = this.withPlace(read)
     this.lines.set(line.uuid, line)
     if (!line.sidechain) this.pinned = undefined
     if (line.boundary?.kept !== undefined) this.keeping.push(line)

@@ -114,8 +114,8 @@ export const addPrompt = (state: ScanState, content: unknown, marks: Marks = {})
   if (isClosed(marks)) return false
   const parts = partsOf(content)
   // A message that this program wrote can name another author in a note before it.
-  const noted = splitAuthorNote(parts.map((part) => ({ part, source: undefined })))
-  const author = markedAuthor(marks, noted.author)
+  const split = splitAuthorNote(parts.map((part) => ({ part, source: undefined })))
+  const author = markedAuthor(marks, split.author)
   if (!isPrompt({ content: { role: "user", parts }, ...(author === undefined ? {} : { author }) })) {
     addProgramText(state, content)
     return false

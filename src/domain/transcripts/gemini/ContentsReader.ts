@@ -100,16 +100,16 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
     const isChanged = isJson(item) && isJson(whole) && whole.parts !== item.parts
     if (!isContent(whole)) return contentProblem(whole, `${key ?? ""}[${index}]`)
     yield
-    const noted = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))
-    const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
+    const split = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))
+    const author: Author | undefined = split.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
     isEnvironmentSeen ||= author === "environment"
     isUserSeen ||= whole.role === "user" && author !== "environment"
-    const sources = sourcesOf(noted.pieces.map((one) => one.source))
+    const sources = sourcesOf(split.pieces.map((one) => one.source))
     steps.push({
       _tag: "Message",
       draft: {
         // Keys besides the parts are kept.
-        content: noted.author === undefined ? whole : { ...whole, parts: noted.pieces.map((one) => one.part) },
+        content: split.author === undefined ? whole : { ...whole, parts: split.pieces.map((one) => one.part) },
         ...(author === undefined ? {} : { author }),
         ...(sources === undefined ? {} : { source: sources }),
         origin: { line: lines?.[index] ?? 1, ids: [] }

@@ -250,8 +250,8 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   return calls.flatMap(({ id, results }) =>
     results.filter(({ part }) => {
       const key = json(part)
-      const named = !isResponse(part) || part.functionResponse.id !== undefined
-      if (named && by.has(key) && by.get(key) !== id) return false
+      const hasId = !isResponse(part) || part.functionResponse.id !== undefined
+      if (hasId && by.has(key) && by.get(key) !== id) return false
       by.set(key, id)
       return true
     })

@@ -35,7 +35,7 @@ export class Flow {
   private readonly answered = new Set<string>()
   private begun = false
   /** Whether any message in the user's role was not an environment message. */
-  private spoken = false
+  private hasTurns = false
 
   constructor(known: ReadonlyArray<Draft>, owed: Set<string>) {
     this.known = known
@@ -57,7 +57,7 @@ export class Flow {
     if (pieces.length === 0 && !gives.exact) return []
     if (gives.whose === "bare" || gives.whose === "marked") {
       const answer = next?.gives._tag === "Gemini" ? next.gives.pieces.map(({ part }) => part) : undefined
-      const author = isSummary(gives.whose, !this.spoken, answer) ? "summary" : undefined
+      const author = isSummary(gives.whose, !this.hasTurns, answer) ? "summary" : undefined
       return [draftOf("user", pieces, { at, author, line, ids })]
     }
     if (gives.whose !== "context") return [draftOf("user", pieces, { at, author: gives.whose, line, ids })]
@@ -73,7 +73,7 @@ export class Flow {
     const { gives } = message
     if (gives._tag === "User") {
       this.begun = true
-      this.spoken ||= gives.whose !== "context"
+      this.hasTurns ||= gives.whose !== "context"
     }
     if (gives._tag === "Gemini") {
       for (const call of gives.calls) this.answered.delete(call)

@@ -75,9 +75,9 @@ const readMessage = (
   if (isProblem(pieces)) return pieces
   if (by === "model") return { role: "model", author: undefined, isResult: false, pieces }
   // A note in front of a message names an author other than the user.
-  const noted = splitAuthorNote(pieces)
-  const written = by === "program" ? by : authorOf(noted.pieces.map(({ part }) => part))
-  return inUserRole(noted.author ?? written, noted.pieces)
+  const split = splitAuthorNote(pieces)
+  const written = by === "program" ? by : authorOf(split.pieces.map(({ part }) => part))
+  return inUserRole(split.author ?? written, split.pieces)
 }
 
 /** Reads what an entry says by its own form; undefined for one that is no message. */
