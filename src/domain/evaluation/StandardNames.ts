@@ -1,7 +1,7 @@
 /**
  * Names that come with a language, which every agent knows. The code that writes snapshots has its own list
  * (`compression/evidence/StandardNames.ts`). They stay separate: with a shared list, the measure could not see its mistakes.
- * The last two patterns are alike in both, so that the measure does not see mistakes in those.
+ * The last three patterns are alike in both, so that the measure does not see mistakes in those.
  */
 
 /** Members of modules and objects that come with a language. */
@@ -24,10 +24,14 @@ const ofAnyValue =
 const everywhere =
   /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|(?:set|clear)(?:Timeout|Interval)|setImmediate|utf-8|application\/json)$/
 
+/** Abbreviations of several things, and places in a sequence: `IDs`, `N-1`. */
+const inSentences = /^(?:[A-Z]{2,5}s|[NMijkmnx]-\d+)$/
+
 /** Whether a name comes with a language or with every machine, such as `fmt.Sprintf`, `Enum.map/2`, `os/exec` or `/dev/null`. */
 export const isStandardName = (name: string): boolean =>
   standardMember.test(name) ||
   standardName.test(name) ||
   standardPackage.test(name) ||
   ofAnyValue.test(name) ||
-  everywhere.test(name)
+  everywhere.test(name) ||
+  inSentences.test(name)

@@ -14,12 +14,27 @@ import { sideBySide } from "./Budget.ts"
 /** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
-/** Words with a slash between them are seldom a folder or a branch: `design/spec`, `over/under-building`. */
+/** Matches words with a slash between them, which are seldom a folder or a branch: `design/spec`, `over/under-building`. */
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
 
+const pairsOf = (path: string): ReadonlyArray<string> => {
+  const segments = path.split(/[/\\]/).filter(Boolean)
+  return segments.slice(1).map((segment, index) => `${segments[index]}/${segment}`)
+}
+
+/** Returns the folders that stand in one another, of all paths that are no alternatives: `cli/strategy` of `cli/strategy/common.go`. */
+const foldersOf = ({ anchors, files }: Evidence): ReadonlySet<string> =>
+  new Set([
+    ...[...files.keys()].flatMap(pairsOf),
+    ...[...anchors].flatMap(([name, { kind }]) => (kind === "path" && !alternatives.test(name) ? pairsOf(name) : []))
+  ])
+
 /** What only an output showed is seldom used later: the fields of an answer, a time of day. */
 const shownWeight = 0.5
+
+/** Matches what stands for a name: plurals of abbreviations (`IDs`), places (`N-1`), formats (`03d-%s.json`), and segments of marks alone (`d/-`). */
+const placeholder = /^[A-Z]{2,5}s$|^[NMijkmnx]-\d+$|%[a-z]|(?:^|\/)[-+]+(?:\/|$)/
 
 /** Matches the mark that replaces a secret. It is no name. */
 const redacted = /REDACTED/
@@ -36,7 +51,7 @@ export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$")
+  isStandardName(name) || redacted.test(name) || tagLike.test(name) || placeholder.test(name) || name.endsWith("$")
 
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
@@ -68,6 +83,7 @@ export function* rankedNames(
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
   // A name ends at a blank: of a folder with one, names have the rest alone.
   const rest = cwd === undefined || !/\s/.test(cwd) ? undefined : /\S*$/.exec(cwd)?.[0]
+  const folders = foldersOf(evidence)
   for (const [whole, { aimed, kind, used, weight }] of evidence.anchors) {
     yield
     const name =
@@ -81,6 +97,8 @@ export function* rankedNames(
     // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue
+    // In an output they are words, unless a path has them.
+    if (!used && alternatives.test(name) && !pairsOf(name).some((pair) => folders.has(pair))) continue
     const known = weights.get(name)
     weights.set(name, {
       kind,

@@ -58,6 +58,19 @@ describe("the rank of names", () => {
     }
   })
 
+  it("leaves out words with a slash that an output shows, unless a path has them, and placeholders", () => {
+    const names = ranked(
+      ...ran(
+        "bash",
+        { command: "git show entire/sessions" },
+        "local/global main/master cli/strategy N-1 IDs 03d-%s.json"
+      ),
+      ...ran("read", { path: "cmd/cli/strategy/common.go" }, "baseURL")
+    )
+    assert.isEmpty(names.filter((name) => /local|master|N-1|IDs|%s/.test(name)))
+    for (const name of ["entire/sessions", "cli/strategy", "baseURL"]) assert.include(names, name)
+  })
+
   it("leaves out most of many names that differ in their numbers alone, and the tags of a program's text", () => {
     const served = Array.from({ length: 99 }, (_, index) => `GET /items/${index}`).join("\n")
     const told = user(text("<turn_aborted>\nThe user stopped render_all.\n</turn_aborted>"))
