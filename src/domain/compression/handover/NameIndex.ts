@@ -36,6 +36,9 @@ const shownWeight = 0.5
 /** Matches what stands for a name: plurals of abbreviations (`IDs`), places (`N-1`), formats (`03d-%s.json`), and segments of marks alone (`d/-`). */
 const placeholder = /^[A-Z]{2,5}s$|^[NMijkmnx]-\d+$|%[a-z]|(?:^|\/)[-+]+(?:\/|$)/
 
+/** Matches the parts of a replacement in a command: `s/paths`, `validation/g`. */
+const replacement = /^s\/|\/g$/
+
 /** Matches the mark that replaces a secret. It is no name. */
 const redacted = /REDACTED/
 
@@ -51,7 +54,12 @@ export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) || redacted.test(name) || tagLike.test(name) || placeholder.test(name) || name.endsWith("$")
+  isStandardName(name) ||
+  redacted.test(name) ||
+  tagLike.test(name) ||
+  placeholder.test(name) ||
+  replacement.test(name) ||
+  name.endsWith("$")
 
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
@@ -65,9 +73,9 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
 /** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`), or in a folder that a tool listed (`deps/a/mix.exs`), tell of all. */
 const maxAlike = 4
 
-/** Returns a path without `./` before it and a slash after it, where it is a path without them. */
+/** Returns a path without `./` before it, and without a slash or the number of a line (`common.go-117` of `grep -C`) after it, where it is a path without them. */
 const plainPath = (path: string): string => {
-  const plain = path.replace(/^\.\//, "").replace(/\/+$/, "")
+  const plain = path.replace(/^\.\//, "").replace(/\/+$|(?<=\.[a-z]{1,5})-\d+$/, "")
   return plain.includes("/") ? plain : path
 }
 

@@ -63,12 +63,12 @@ describe("the rank of names", () => {
       ...ran(
         "bash",
         { command: "git show entire/sessions" },
-        "local/global main/master cli/strategy N-1 IDs 03d-%s.json"
+        "local/global main/master cli/strategy N-1 IDs 03d-%s.json\ncmd/cli/main.go-17-\tx := 1"
       ),
       ...ran("read", { path: "cmd/cli/strategy/common.go" }, "baseURL")
     )
     assert.isEmpty(names.filter((name) => /local|master|N-1|IDs|%s/.test(name)))
-    for (const name of ["entire/sessions", "cli/strategy", "baseURL"]) assert.include(names, name)
+    for (const name of ["entire/sessions", "cli/strategy", "baseURL", "cmd/cli/main.go"]) assert.include(names, name)
   })
 
   it("leaves out most of many names that differ in their numbers alone, and the tags of a program's text", () => {
