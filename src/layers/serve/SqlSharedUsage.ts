@@ -28,7 +28,9 @@ const tables = (sql: SqlClient.SqlClient) => [
       process TEXT NOT NULL,
       until TIMESTAMPTZ NOT NULL DEFAULT now() + interval '20 seconds',
       PRIMARY KEY (tenant, kind, name, process)
-    )`
+    )`,
+  // The tokens that a request may cost. Tables of earlier versions lack it.
+  sql`ALTER TABLE palimpsest_holds ADD COLUMN IF NOT EXISTS amount BIGINT NOT NULL DEFAULT 1`
 ]
 
 const decodeSums = Schema.decodeUnknownEffect(
@@ -74,19 +76,22 @@ const make = Effect.gen(function* () {
   const alone = aloneWithout()
 
   const add: UsageOfAll["add"] = (tenant, kind, amount) => alone(added(sql, tenant, kind, amount))
-  // Streams of two processes are two streams.
-  const nameOf = (kind: "streams" | "turns", name: string) => (kind === "streams" ? `${process} ${name}` : name)
+  // A turn is the same in two processes; a stream and a request are not.
+  const nameOf = (kind: Parameters<UsageOfAll["take"]>[1], name: string) =>
+    kind === "turns" ? name : `${process} ${name}`
 
-  const take: UsageOfAll["take"] = Effect.fnUntraced(function* (tenant, kind, of, limit) {
+  const take: UsageOfAll["take"] = Effect.fnUntraced(function* (tenant, kind, of, limit, amount = 1) {
     const name = nameOf(kind, of)
     const held = sql`FROM palimpsest_holds WHERE tenant = ${tenant} AND kind = ${kind} AND until > now()`
     const isFree =
       limit === undefined
         ? sql`TRUE`
-        : sql`EXISTS (SELECT 1 ${held} AND name = ${name}) OR (SELECT COUNT(DISTINCT name) ${held}) < ${limit}`
+        : kind === "reserved"
+          ? sql`(SELECT COALESCE(SUM(amount), 0) ${held}) < ${limit}`
+          : sql`EXISTS (SELECT 1 ${held} AND name = ${name}) OR (SELECT COUNT(DISTINCT name) ${held}) < ${limit}`
     const hold = (condition: Statement.Fragment) =>
-      sql`INSERT INTO palimpsest_holds (tenant, kind, name, process)
-        SELECT ${tenant}, ${kind}, ${name}, ${process} WHERE ${condition}
+      sql`INSERT INTO palimpsest_holds (tenant, kind, name, process, amount)
+        SELECT ${tenant}, ${kind}, ${name}, ${process}, ${amount} WHERE ${condition}
         ON CONFLICT (tenant, kind, name, process) DO UPDATE SET until = excluded.until RETURNING name`
     // The row is locked until the end: no other process counts in the meantime.
     const locked = sql`INSERT INTO palimpsest_usage (tenant, kind, began, used) VALUES (${tenant}, ${kind}, now(), 0)

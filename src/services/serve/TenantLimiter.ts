@@ -5,6 +5,9 @@ import { TooMany } from "./ServeErrors.ts"
 
 /** Limits what tenants use: requests, tokens, running turns and open streams. */
 
+/** What a tenant holds for as long as it lasts. */
+type Held = "streams" | "turns"
+
 /** Counts what tenants use in all servers of a cluster together. */
 export interface UsageOfAll {
   /** Adds to what a tenant has used. Returns the sum and its age; undefined while that cannot be known. */
@@ -14,26 +17,24 @@ export interface UsageOfAll {
     amount: number
   ) => Effect.Effect<{ readonly used: number; readonly ageMillis: number } | undefined>
   /**
-   * Takes a turn or a stream for this process. Names that several processes hold count once. Returns false above
-   * `limit`; undefined takes it in any case.
+   * Takes a turn, a stream, or an `amount` of tokens that a request may cost, for this process. Turns that several processes hold
+   * under one name count once. Returns false where what is held has reached `limit`; undefined takes it in any case.
    */
   readonly take: (
     tenant: string,
-    what: "streams" | "turns",
+    what: Held | "reserved",
     name: string,
-    limit: number | undefined
+    limit: number | undefined,
+    amount?: number
   ) => Effect.Effect<boolean>
   /** Gives it back. What a dead process holds is given back after a while. */
-  readonly give: (tenant: string, what: "streams" | "turns", name: string) => Effect.Effect<void>
+  readonly give: (tenant: string, what: Held | "reserved", name: string) => Effect.Effect<void>
 }
 
 /** The counts of all servers. Default: none; this process is alone. */
 export const SharedUsage = Context.Reference<UsageOfAll | undefined>("palimpsest/services/serve/SharedUsage", {
   defaultValue: () => undefined
 })
-
-/** What a tenant holds for as long as it lasts. */
-type Held = "streams" | "turns"
 
 /** What a tenant holds at the moment, and how often each. */
 interface Running extends Readonly<Record<Held, Map<string, number>>> {
@@ -119,22 +120,26 @@ const counting = (limits: (tenant: string) => TenantLimits, shared: UsageOfAll |
   })
   /** The tokens that requests of this process may still cost. */
   const reserved = new Map<string, number>()
+  let reservations = 0
   const reserve = Effect.fnUntraced(function* (tenant: string, amount: number) {
     yield* check(tenant, "tokens")
-    const now = yield* Clock.currentTimeMillis
+    const limit = limits(tenant).tokens
     const held = reserved.get(tenant) ?? 0
-    const likely = used(usageOf(tenant), "tokens", held, now)
-    if (held > 0 && limitReached(likely, "tokens", limits(tenant), now) !== undefined) {
+    const left = limit - used(usageOf(tenant), "tokens", 0, yield* Clock.currentTimeMillis).tokens.used
+    // A client names what it likes: sums stay exact up to the limit, and no more is of use.
+    const kept = Math.ceil(Math.min(Math.max(0, amount), limit))
+    const add = (tokens: number) => Effect.sync(() => void reserved.set(tenant, (reserved.get(tenant) ?? 0) + tokens))
+    const name = `request ${(reservations += 1)}`
+    const isFree = held < left
+    if (isFree) yield* add(kept)
+    if (!isFree || (yield* shared?.take(tenant, "reserved", name, left, kept) ?? Effect.succeed(true)) === false) {
+      if (isFree) yield* add(-kept)
       return yield* new TooMany({
-        message: `requests that run may use the rest of the limit of ${limits(tenant).tokens} tokens a day; let one end first`,
+        message: `requests that run may use the rest of the limit of ${limit} tokens a day; let one end first`,
         retryAfter
       })
     }
-    // A client names what it likes: sums stay exact up to the limit, and no more is of use.
-    const kept = Math.ceil(Math.min(Math.max(0, amount), limits(tenant).tokens))
-    const add = (tokens: number) => void reserved.set(tenant, (reserved.get(tenant) ?? 0) + tokens)
-    add(kept)
-    return once(Effect.sync(() => add(-kept)))
+    return once(Effect.andThen(add(-kept), shared?.give(tenant, "reserved", name) ?? Effect.void))
   })
   return { check, count, reserve }
 }

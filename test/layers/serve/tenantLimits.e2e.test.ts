@@ -245,6 +245,28 @@ describe.concurrent("the limits of a tenant", () => {
         yield* untilThere(Effect.map(watching(asks[0], AbortSignal.timeout(20_000)), ({ status }) => status === 200))
       })
 
+      it.live("tokens that running turns may cost", function* () {
+        const asks = yield* two({ tokens: 4_000 }, () => ScriptedModel.hang)
+        const ids = Array.from({ length: 6 }, (_, at) => `s${at}`)
+        yield* Effect.forEach(ids, (id) => create(asks[0], id))
+        const abort = new AbortController()
+        const responses = yield* Effect.forEach(
+          ids,
+          (id, at) => send(asks[at % 2 === 0 ? 0 : 1], id, "m1", abort.signal),
+          { concurrency: "unbounded" }
+        )
+        const statuses = responses.map(({ status }) => status).sort()
+        assert.deepStrictEqual(statuses, [200, 429, 429, 429, 429, 429])
+        const running = ids[responses.findIndex(({ status }) => status === 200)] ?? ""
+        yield* Effect.promise(() => asks[0]("POST", `/v1/sessions/${running}/cancel`))
+        // Nothing was spent: what was held back is free for every server.
+        for (const ask of asks) {
+          yield* untilThere(Effect.map(send(ask, running, "m2", abort.signal), ({ status }) => status === 200))
+          yield* Effect.promise(() => ask("POST", `/v1/sessions/${running}/cancel`))
+        }
+        abort.abort()
+      })
+
       it.live("tokens in a day", function* () {
         const answer = {
           content: { role: "model", parts: [{ text: "an answer" }] },

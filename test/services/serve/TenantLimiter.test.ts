@@ -104,10 +104,11 @@ it.effect("what all servers use counts, and where that is unknown, what this one
   let isFree = true
   const shared: UsageOfAll = {
     add: (_, kind, amount) => Effect.sync(() => (log.push(`${kind} ${amount}`), all)),
-    take: (_, what, name, limit) => Effect.sync(() => (log.push(`take ${what} ${name} ${limit}`), isFree)),
+    take: (_, what, name, limit, amount) =>
+      Effect.sync(() => (log.push(["take", what, name, limit, amount ?? ""].join(" ").trim()), isFree)),
     give: (_, what, name) => Effect.sync(() => void log.push(`give ${what} ${name}`))
   }
-  const { checkTokens, request, take, tokens } = yield* TenantLimiter.pipe(
+  const { checkTokens, request, reserve, take, tokens } = yield* TenantLimiter.pipe(
     Effect.provide(fresh),
     Effect.provideService(SharedUsage, shared)
   )
@@ -128,7 +129,10 @@ it.effect("what all servers use counts, and where that is unknown, what this one
   yield* second
   isFree = false
   yield* refused(take("acme", "turns", { name: "other" }))
+  yield* refused(reserve("zeta", 30))
   isFree = true
+  // What was refused is not held here.
+  yield* yield* reserve("zeta", 200)
   yield* Effect.asVoid(take("acme", "turns", { name: "other" }))
   assert.deepStrictEqual(log, [
     "requests 1",
@@ -136,9 +140,14 @@ it.effect("what all servers use counts, and where that is unknown, what this one
     "tokens 0",
     "requests 1",
     "take turns one 2",
-    "take turns one undefined",
+    "take turns one",
     "give turns one",
     "take turns other 2",
+    "tokens 0",
+    "take reserved request 1 100 30",
+    "tokens 0",
+    "take reserved request 2 100 100",
+    "give reserved request 2",
     "take turns other 2"
   ])
 })
