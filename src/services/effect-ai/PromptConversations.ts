@@ -95,12 +95,14 @@ export const makePromptConversations = (
 
 type Messages = ReadonlyArray<Prompt.Message>
 
-/** A prompt of a call, with the names of its beginnings and what is known of it. */
-export interface KnownPrompt {
+/** A call and its prompt, with the names of the beginnings of that and what is known of it. */
+export interface PromptCall {
+  readonly method: string
+  readonly declared: Declarations
   readonly content: Messages
   readonly names: ReadonlyArray<Hash | "">
   readonly beginning: KnownBeginning<PromptView, MeasuredPrompt>
-  /** All its messages, counted. */
+  /** All messages of the prompt, counted. */
   readonly counted: CountedMessages
 }
 
@@ -112,12 +114,6 @@ export interface OpenedPrompt {
   readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
   /** How a range that leaves is named, for a conversation that exists in its caller's history only. */
   readonly naming: ((known: KnownConversation) => RangeNaming) | undefined
-}
-
-/** A prompt that may have to be compressed, and the call that sends it. */
-export interface PromptCall extends KnownPrompt {
-  readonly method: string
-  readonly declared: Declarations
 }
 
 type Services = Compression | TempStore | TokenCounter
@@ -140,23 +136,19 @@ export const countUpTo = Effect.fnUntraced(function* (
   return { messages: end, spoken, system }
 })
 
-/** Estimated tokens of a prompt as it is sent with a view. */
-const tokensWith = ({ spoken, system }: CountedMessages, view: PromptView | undefined): number =>
-  system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
+/** Estimated tokens of a call whose prompt is sent with a view. */
+export const tokensOf = ({ counted: { spoken, system }, declared }: PromptCall, view: PromptView | undefined): number =>
+  declared.tokens + system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
 
-/** Estimated tokens of a prompt as it is sent now. */
-export const tokensOf = ({ beginning, counted }: KnownPrompt): number => tokensWith(counted, beginning.view)
-
-/** Finds what is known of a prompt, and counts what is new in it. */
+/** Finds what is known of the prompt of a call, and counts what is new in it. */
 export const findPrompt = Effect.fnUntraced(function* (
   { known, window }: PromptConversations,
-  content: Messages,
-  names: ReadonlyArray<Hash | "">
-): Effect.fn.Return<KnownPrompt, AiError.AiError> {
+  call: Omit<PromptCall, "beginning" | "counted">
+): Effect.fn.Return<PromptCall, AiError.AiError> {
+  const { content, names } = call
   const beginning = known.find(names)
-  const counted = yield* countUpTo(window, beginning.counted, content, content.length)
-  beginning.counted = counted
-  return { content, names, counted, beginning }
+  beginning.counted = yield* countUpTo(window, beginning.counted, content, content.length)
+  return { ...call, beginning, counted: beginning.counted }
 })
 
 /** The messages sent for a prompt: what its view shows, then the caller's own messages. The same list where nothing changes. */
@@ -256,14 +248,12 @@ class CompressionDue extends Data.TaggedError("CompressionDue") {}
 /** Makes a prompt fit, as far as `compress` may change its view, and returns what is sent. */
 const fitCall = Effect.fnUntraced(function* <E, R>(
   { window }: PromptConversations,
-  { beginning, content, counted, declared, method }: PromptCall,
+  call: PromptCall,
   viewNow: () => PromptView | undefined,
   compress: Parameters<typeof fit<E, R>>[2]["compress"]
 ) {
-  const request = Effect.sync(() => ({
-    messages: sentOf(viewNow(), content),
-    tokens: tokensWith(counted, viewNow()) + declared.tokens
-  }))
+  const { beginning, content, declared, method } = call
+  const request = Effect.sync(() => ({ messages: sentOf(viewNow(), content), tokens: tokensOf(call, viewNow()) }))
   const waiting = viewNow()?.waiting ?? 0
   const { measured, messages } = yield* fit<E | AiError.AiError, R>(
     window,

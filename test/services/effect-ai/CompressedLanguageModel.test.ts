@@ -515,7 +515,10 @@ describe("a continued conversation", () => {
       const sent = yield* restarted(Effect.andThen(ask(long), Effect.andThen(ask(longer), latest)))
       assert.isDefined(snapshotOf(sent))
       assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
-    }).pipe(Effect.provide(services))
+      // Also while somebody else has its session open: nothing is written.
+      yield* SessionStore.use(({ open }) => open(idOfKey("a/b")))
+      assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
+    }).pipe(Effect.scoped, Effect.provide(services))
   })
 
   it.effect("is compressed once for two concurrent requests", function* () {
