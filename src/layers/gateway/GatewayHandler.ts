@@ -209,7 +209,8 @@ const work = Effect.fnUntraced(function* (
     account,
     tenant,
     upstream: { url, path, method, headers: carried.headers, silentSeconds },
-    bodyBytes: Math.max(declared, received.bytes.length),
+    // A compressed body can be a thousandth of its text.
+    bodyBytes: Math.max(declared, received.bytes.length, received.text?.length ?? 0),
     holder,
     clientSeconds,
     keeper: route?.asks === "answer" ? keeperOf(route, owner, received.text ?? "") : undefined
