@@ -19,6 +19,7 @@ import {
   openHistory,
   type PromptCall,
   type PromptConversations,
+  type PromptView,
   sentOf,
   sessionOf,
   shrink,
@@ -63,8 +64,8 @@ const defaultRemembered = 10_000
 /** The services that a bounded language model needs. */
 export type Requirements = Compression | TokenCounter | TempStore | SessionStore | Calibrations
 
-const isSmall = ({ guard }: PromptWindow, call: PromptCall): boolean => {
-  const { measured, view } = call.beginning
+const isSmall = ({ guard }: PromptWindow, call: PromptCall, view: PromptView | undefined): boolean => {
+  const { measured } = call.beginning
   const isComparable = measured?.view === view && measured?.declarationTokens === call.declared.tokens
   return guard.isSmall(tokensOf(call, view), isComparable ? measured : undefined)
 }
@@ -89,10 +90,11 @@ const prepare = Effect.fnUntraced(function* (
       : yield* KeyedConversations.readRecorded(all, conversation, content).pipe(
           Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError("open", error)))
         )
+  if (recorded !== undefined) all.known.remember(beginnings, recorded)
   const call = yield* findPrompt(all, { method, declared, content, names: beginnings })
-  if (recorded !== undefined) all.known.remember(beginnings, call.beginning, recorded)
-  const messages = isSmall(window, call)
-    ? sentOf(call.beginning.view, content)
+  const view = all.known.view(beginnings)
+  const messages = isSmall(window, call, view)
+    ? sentOf(view, content)
     : yield* conversation === undefined
         ? shrink(all, call, openHistory(all, call))
         : shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
@@ -108,7 +110,7 @@ const prepare = Effect.fnUntraced(function* (
 /** Returns the conversation of a prompt, as far as it was compressed. If it cannot be counted, nothing was sent. */
 const conversationOf = (all: PromptConversations, content: Prompt.Prompt["content"]) =>
   namesOf(all.names, content).pipe(
-    Effect.flatMap((names) => sessionOf(all, all.known.find(names).view, content)),
+    Effect.flatMap((names) => sessionOf(all, all.known.view(names), content)),
     Effect.map(({ conversation }) => conversation),
     Effect.orElseSucceed(() => empty)
   )
@@ -158,7 +160,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         : Effect.fail(invalidInput(method, problem)),
     restore: () => Effect.void
   }
-  const model = guarded<ReadyCall, never, LanguageModel.LanguageModel["Service"]>(calls, inner, {
+  const model = guarded<ReadyCall, never, LanguageModel.LanguageModel>(calls, inner, {
     call: (ask) => recalling(prompts, ask),
     stream: (ask) => recallingStream(prompts, ask)
   })

@@ -140,10 +140,10 @@ export const readRecorded = (
 export const openKeyed = Effect.fnUntraced(function* (
   prompts: PromptConversations,
   conversation: KeyedConversation,
-  { beginning, content }: PromptCall
+  { content, names }: PromptCall
 ) {
   yield* conversation.turn.takeScoped(1)
-  const before = beginning.view
+  const before = prompts.known.view(names)
   const recorded = yield* firstSession(conversation, ({ log, session }) => {
     const view = isUnchanged(before, session) ? Effect.succeed(before) : recordedView(prompts, session, content)
     return Effect.map(view, (found) => found && { known: knownConversation(session), log, view: found })

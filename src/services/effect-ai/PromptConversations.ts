@@ -31,9 +31,9 @@ import {
 } from "../conversation/KnownConversation.ts"
 import {
   type CountedMessages,
-  type KnownBeginning,
   KnownConversations,
-  nothingCounted
+  nothingCounted,
+  type SentBeginning
 } from "../conversation/KnownConversations.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -78,9 +78,6 @@ export interface PromptConversations {
   readonly sessions: BoundedMap<PromptView, KnownConversation>
 }
 
-/** Beginnings that are held for each conversation: that of its latest prompt, and those at which it was compressed. */
-const beginningsEach = 2
-
 /** Makes the memory of a language model: so many conversations held whole, and so many of which only the compressions are known. */
 export const makePromptConversations = (
   window: PromptWindow,
@@ -89,7 +86,7 @@ export const makePromptConversations = (
 ): PromptConversations => ({
   window,
   names,
-  known: new KnownConversations(remembered * beginningsEach),
+  known: new KnownConversations(remembered),
   sessions: new BoundedMap(whole)
 })
 
@@ -101,7 +98,7 @@ export interface PromptCall {
   readonly declared: Declarations
   readonly content: Messages
   readonly names: ReadonlyArray<Hash | "">
-  readonly beginning: KnownBeginning<PromptView, MeasuredPrompt>
+  readonly beginning: SentBeginning<MeasuredPrompt>
   /** All messages of the prompt, counted. */
   readonly counted: CountedMessages
 }
@@ -234,13 +231,11 @@ const goneFrom = (conversation: Conversation): number => {
 }
 
 /** Opens the conversation of a prompt that exists in its caller's history only. */
-export const openHistory = (all: PromptConversations, { beginning, content, names }: PromptCall) =>
-  Effect.map(sessionOf(all, beginning.view, content), (known): OpenedPrompt => ({
-    view: beginning.view,
-    known,
-    append: () => Effect.void,
-    naming: rangeNaming(names)
-  }))
+export const openHistory = Effect.fnUntraced(function* (all: PromptConversations, { content, names }: PromptCall) {
+  const view = all.known.view(names)
+  const known = yield* sessionOf(all, view, content)
+  return { view, known, append: () => Effect.void, naming: rangeNaming(names) } satisfies OpenedPrompt
+})
 
 /** The prompt has to be compressed. */
 class CompressionDue extends Data.TaggedError("CompressionDue") {}
@@ -306,8 +301,13 @@ const compressOnce = Effect.fnUntraced(function* (
 })
 
 /** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
-const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call: PromptCall, opened: OpenedPrompt) {
-  const { beginning, content, counted, declared, method, names } = call
+const shrinkOpened = Effect.fnUntraced(function* (
+  all: PromptConversations,
+  call: PromptCall,
+  before: PromptView | undefined,
+  opened: OpenedPrompt
+) {
+  const { content, counted, declared, method, names } = call
   // Messages that `effect/ai` still has to process are sent unchanged.
   const messages = Math.max(opened.view?.messages ?? 0, awaitedFrom(content))
   const replaced = yield* countUpTo(all.window, opened.view ?? nothingCounted, content, messages)
@@ -324,8 +324,7 @@ const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call
   )
   const remember = Effect.sync(() => {
     const { known, view } = shrinking
-    if (view === undefined || view === beginning.view) beginning.view = view
-    else all.known.remember(names, beginning, view)
+    if (view !== undefined && view !== before) all.known.remember(names, view, before)
     // The session of a key is read from its store.
     if (opened.naming !== undefined && view !== undefined && known !== undefined) all.sessions.set(view, known)
   })
@@ -342,17 +341,17 @@ export const shrink = <R>(
   open: Effect.Effect<OpenedPrompt, SessionStoreError | TokenCountError | AiError.AiError, R | Scope.Scope>
 ): Effect.Effect<Messages, AiError.AiError, Exclude<R, Scope.Scope> | Services> =>
   Effect.gen(function* () {
-    const { beginning, method, names } = call
-    all.known.catchUp(names, beginning)
+    const { method, names } = call
+    const view = all.known.view(names)
     const asItIs = yield* fitCall(
       all,
       call,
-      () => beginning.view,
+      () => view,
       () => new CompressionDue()
     ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
     if (asItIs !== undefined) return asItIs
     const opened = yield* open.pipe(
       Effect.catchTag(["SessionStoreError", "TokenCountError"], (error) => Effect.fail(aiError(method, error)))
     )
-    return yield* shrinkOpened(all, call, opened)
+    return yield* shrinkOpened(all, call, view, opened)
   }).pipe(Effect.scoped, call.beginning.turn.withPermit)

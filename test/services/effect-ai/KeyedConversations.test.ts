@@ -45,7 +45,8 @@ describe("conversations with keys", () => {
         const known = { content, names: yield* namesOf(names, content, "a") }
         const call = yield* findPrompt(all, { ...known, method: "generateText", declared: noDeclarations })
         yield* shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
-        if (call.beginning.view !== undefined) views.add(call.beginning.view)
+        const view = all.known.view(call.names)
+        if (view !== undefined) views.add(view)
         content = [...content, answers(`${turn}`)]
       }
       assert.isAbove(views.size, 3)
