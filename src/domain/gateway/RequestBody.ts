@@ -125,23 +125,31 @@ export const modelOf = ({ model }: Route, text: string): string => {
 }
 
 /** Keys of the maximum length of an answer, and of the number of answers, without marks and capitals. */
-const lengthKeys: ReadonlySet<string> = new Set(["maxtokens", "maxcompletiontokens", "maxoutputtokens"])
+const lengthKeys: ReadonlySet<string> = new Set([
+  "maxtokens",
+  "maxcompletiontokens",
+  "maxoutputtokens",
+  // Thinking between calls may take more than the answer.
+  "budgettokens",
+  "thinkingbudget"
+])
 const countKeys: ReadonlySet<string> = new Set(["n", "bestof", "candidatecount"])
+/** Keys of objects that have some of them. */
+const configKeys: ReadonlySet<string> = new Set(["generationconfig", "thinkingconfig", "thinking", "reasoning"])
 
 /**
- * Returns the largest number that a request has under one of these keys, however often, at its top or in Gemini's configuration of the answer.
+ * Returns the largest number that a request has under one of these keys, however often, at its top or in a configuration of the answer.
  * Undefined where there is none: local servers take -1 for no limit.
  */
 const largestAt = (text: string, members: Iterable<ElementSpan>, keys: ReadonlySet<string>): number | undefined => {
   let largest: number | undefined
   for (const { end, key, start } of members) {
     const name = foldedKey(String(parsedOrUndefined(`"${key}"`)))
-    const value =
-      name === "generationconfig"
-        ? largestAt(text, containerSpans(text, start)?.elements ?? [], keys)
-        : keys.has(name)
-          ? parsedOrUndefined(text.slice(start, end))
-          : undefined
+    const value = configKeys.has(name)
+      ? largestAt(text, containerSpans(text, start)?.elements ?? [], keys)
+      : keys.has(name)
+        ? parsedOrUndefined(text.slice(start, end))
+        : undefined
     if (typeof value === "number" && value > (largest ?? 0)) largest = value
   }
   return largest

@@ -334,6 +334,9 @@ describe("the tokens that a request may cost", () => {
     ["openai", `{"model":"m","max_tokens":100,"n":null}`, 100],
     ["openai", `{"model":"m","max_tokens":100,"best_of":4,"n":2}`, 400],
     ["openai", `{"model":"gpt-4o","max_tokens":-1,"n":2}`, 2 * answerLength("gpt-4o")],
+    ["openai", `{"model":"m","max_tokens":100,"reasoning":{"max_tokens":300}}`, 300],
+    ["openai", `{"model":"m","max_tokens":100,"thinking":{"type":"enabled","budget_tokens":300}}`, 300],
+    ["gemini", `{"generationConfig":{"maxOutputTokens":100,"thinkingConfig":{"thinkingBudget":300}}}`, 300],
     // Which of two a server takes is its own affair.
     ["openai", `{"model":"m","max_tokens":10,"max_completion_tokens":100}`, 100],
     ["openai", `{"model":"m","max_tokens":100,"n":4,"max_tokens":10,"\\u006e":1}`, 400],
