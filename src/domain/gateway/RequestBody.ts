@@ -136,20 +136,28 @@ const lengthKeys: ReadonlySet<string> = new Set([
 const countKeys: ReadonlySet<string> = new Set(["n", "bestof", "candidatecount"])
 /** Keys of objects that have some of them. */
 const configKeys: ReadonlySet<string> = new Set(["generationconfig", "thinkingconfig", "thinking", "reasoning"])
+/** How deep such objects stand in one another. */
+const configLevels = 2
 
 /**
  * Returns the largest number that a request has under one of these keys, however often, at its top or in a configuration of the answer.
  * Undefined where there is none: local servers take -1 for no limit.
  */
-const largestAt = (text: string, members: Iterable<ElementSpan>, keys: ReadonlySet<string>): number | undefined => {
+const largestAt = (
+  text: string,
+  members: Iterable<ElementSpan>,
+  keys: ReadonlySet<string>,
+  levels = configLevels
+): number | undefined => {
   let largest: number | undefined
   for (const { end, key, start } of members) {
     const name = foldedKey(String(parsedOrUndefined(`"${key}"`)))
-    const value = configKeys.has(name)
-      ? largestAt(text, containerSpans(text, start)?.elements ?? [], keys)
-      : keys.has(name)
-        ? parsedOrUndefined(text.slice(start, end))
-        : undefined
+    const value =
+      levels > 0 && configKeys.has(name)
+        ? largestAt(text, containerSpans(text, start)?.elements ?? [], keys, levels - 1)
+        : keys.has(name)
+          ? parsedOrUndefined(text.slice(start, end))
+          : undefined
     if (typeof value === "number" && value > (largest ?? 0)) largest = value
   }
   return largest

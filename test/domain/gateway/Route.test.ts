@@ -343,8 +343,9 @@ describe("the tokens that a request may cost", () => {
     ["gemini", `{"contents":[],"generationConfig":{"maxOutputTokens":100}}`, 100],
     ["gemini", `{"contents":[],"generation_config":{"max_output_tokens":100,"candidate_count":2}}`, 200],
     ["gemini", `{"generationConfig":{"maxOutputTokens":100},"generationConfig":{"candidateCount":3}}`, 300],
-    ["gemini", `{"contents":[],"generationConfig":{"candidateCount":2}}`, 2 * answerLength("gemini-2.5-pro")]
-  ] as const)("holds back for %s: %s: %d", (api, text, expected) => {
+    ["gemini", `{"contents":[],"generationConfig":{"candidateCount":2}}`, 2 * answerLength("gemini-2.5-pro")],
+    ["gemini", `${`{"thinking":`.repeat(50_000)}{"n":9}${"}".repeat(50_000)}`, answerLength("gemini-2.5-pro")]
+  ] as const)("holds back for %s: %.80s: %d", (api, text, expected) => {
     const route = at(api === "openai" ? "/v1/chat/completions" : "/v1beta/models/gemini-2.5-pro:generateContent")
     assert.strictEqual(route && likelyCost(route, 400, text), 100 + expected)
   })
