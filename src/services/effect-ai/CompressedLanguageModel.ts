@@ -167,10 +167,11 @@ const make = Effect.fnUntraced(function* (options: Options) {
   return Context.make(LanguageModel.LanguageModel, model).pipe(
     Context.add(Recall, {
       recall: Effect.fnUntraced(function* (handle, selection) {
+        const found = yield* PromptRecall.recall(prompts, handle, selection)
+        if (found !== undefined) return found
         const key = yield* ConversationKey
-        if (key === undefined) return yield* PromptRecall.recall(prompts, handle, selection)
-        const around = yield* PromptRecall.recallAround(prompts, handle, selection)
-        return around ?? (yield* KeyedConversations.recall(keyed, key, handle, selection))
+        if (key === undefined) return yield* PromptRecall.notHeld(handle)
+        return yield* KeyedConversations.recall(keyed, key, handle, selection)
       }, Effect.provideContext(context)),
       search: Effect.fnUntraced(function* (request) {
         const key = yield* ConversationKey
