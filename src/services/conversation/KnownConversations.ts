@@ -15,12 +15,14 @@ export interface CountedMessages {
 export const nothingCounted: CountedMessages = { messages: 0, spoken: 0, system: 0 }
 
 /** The beginning of a conversation that its caller sent last. Mutable. */
-export interface SentBeginning<M> {
+export interface SentBeginning<V, M> {
   readonly name: string
   /** The number of its messages. */
   readonly length: number
   /** As many of its messages as were counted, so that a continuation counts only what is new. */
   counted: CountedMessages
+  /** What was sent in place of its first messages. It stays the same, whoever compresses more of them, until this conversation has to be compressed. */
+  view: V | undefined
   /** The last measurement of a request with it. */
   measured: M | undefined
   /** Held during a compression. */
@@ -47,7 +49,7 @@ const longest = <A>(held: BoundedMap<string, A>, names: ReadonlyArray<string>): 
 export class KnownConversations<V extends CountedMessages, M = never> {
   /** What is sent in place of beginnings. */
   private readonly views: BoundedMap<string, V>
-  private readonly sent: BoundedMap<string, SentBeginning<M>>
+  private readonly sent: BoundedMap<string, SentBeginning<V, M>>
 
   constructor(size: number) {
     this.views = new BoundedMap(size)
@@ -60,7 +62,7 @@ export class KnownConversations<V extends CountedMessages, M = never> {
   }
 
   /** Finds the beginning that was sent last, and knows the whole conversation from then on. */
-  find(names: ReadonlyArray<string>): SentBeginning<M> {
+  find(names: ReadonlyArray<string>): SentBeginning<V, M> {
     const length = names.length - 1
     const before = longest(this.sent, names)
     if (before?.length === length) return before
@@ -69,10 +71,11 @@ export class KnownConversations<V extends CountedMessages, M = never> {
     const continued = before !== undefined && before.length > (view?.messages ?? 0) ? before : undefined
     if (continued !== undefined) this.sent.delete(continued.name)
     const counted = before?.counted ?? nothingCounted
-    const found: SentBeginning<M> = {
+    const found: SentBeginning<V, M> = {
       name: names[length] ?? "",
       length,
       counted: view === undefined || view.messages < counted.messages ? counted : view,
+      view: continued === undefined ? view : continued.view,
       measured: before?.measured,
       turn: continued?.turn ?? Semaphore.makeUnsafe(1)
     }

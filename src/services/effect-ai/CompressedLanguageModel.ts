@@ -19,7 +19,6 @@ import {
   openHistory,
   type PromptCall,
   type PromptConversations,
-  type PromptView,
   sentOf,
   sessionOf,
   shrink,
@@ -64,8 +63,8 @@ const defaultRemembered = 10_000
 /** The services that a bounded language model needs. */
 export type Requirements = Compression | TokenCounter | TempStore | SessionStore | Calibrations
 
-const isSmall = ({ guard }: PromptWindow, call: PromptCall, view: PromptView | undefined): boolean => {
-  const { measured } = call.beginning
+const isSmall = ({ guard }: PromptWindow, call: PromptCall): boolean => {
+  const { measured, view } = call.beginning
   const isComparable = measured?.view === view && measured?.declarationTokens === call.declared.tokens
   return guard.isSmall(tokensOf(call, view), isComparable ? measured : undefined)
 }
@@ -92,9 +91,8 @@ const prepare = Effect.fnUntraced(function* (
         )
   if (recorded !== undefined) all.known.remember(beginnings, recorded)
   const call = yield* findPrompt(all, { method, declared, content, names: beginnings })
-  const view = all.known.view(beginnings)
-  const messages = isSmall(window, call, view)
-    ? sentOf(view, content)
+  const messages = isSmall(window, call)
+    ? sentOf(call.beginning.view, content)
     : yield* conversation === undefined
         ? shrink(all, call, openHistory(all, call))
         : shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
@@ -110,7 +108,7 @@ const prepare = Effect.fnUntraced(function* (
 /** Returns the conversation of a prompt, as far as it was compressed. If it cannot be counted, nothing was sent. */
 const conversationOf = (all: PromptConversations, content: Prompt.Prompt["content"]) =>
   namesOf(all.names, content).pipe(
-    Effect.flatMap((names) => sessionOf(all, all.known.view(names), content)),
+    Effect.flatMap((names) => sessionOf(all, all.known.find(names).view, content)),
     Effect.map(({ conversation }) => conversation),
     Effect.orElseSucceed(() => empty)
   )

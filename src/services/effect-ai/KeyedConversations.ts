@@ -132,18 +132,20 @@ export const readRecorded = (
   conversation.sessions !== undefined
     ? Effect.undefined
     : Effect.gen(function* () {
-        conversation.sessions = yield* countSessions(conversation)
-        return yield* firstAnswer(conversation, (session) => recordedView(prompts, session, content))
+        const sessions = yield* countSessions(conversation)
+        const view = yield* firstAnswer(conversation, (session) => recordedView(prompts, session, content))
+        conversation.sessions = sessions
+        return view
       }).pipe(conversation.turn.withPermit)
 
 /** Opens the session of a prompt, or begins another one. What another process recorded counts, because the session begins with it. */
 export const openKeyed = Effect.fnUntraced(function* (
   prompts: PromptConversations,
   conversation: KeyedConversation,
-  { content, names }: PromptCall
+  { beginning, content }: PromptCall
 ) {
   yield* conversation.turn.takeScoped(1)
-  const before = prompts.known.view(names)
+  const before = beginning.view
   const recorded = yield* firstSession(conversation, ({ log, session }) => {
     const view = isUnchanged(before, session) ? Effect.succeed(before) : recordedView(prompts, session, content)
     return Effect.map(view, (found) => found && { known: knownConversation(session), log, view: found })

@@ -98,7 +98,7 @@ export interface PromptCall {
   readonly declared: Declarations
   readonly content: Messages
   readonly names: ReadonlyArray<Hash | "">
-  readonly beginning: SentBeginning<MeasuredPrompt>
+  readonly beginning: SentBeginning<PromptView, MeasuredPrompt>
   /** All messages of the prompt, counted. */
   readonly counted: CountedMessages
 }
@@ -231,11 +231,13 @@ const goneFrom = (conversation: Conversation): number => {
 }
 
 /** Opens the conversation of a prompt that exists in its caller's history only. */
-export const openHistory = Effect.fnUntraced(function* (all: PromptConversations, { content, names }: PromptCall) {
-  const view = all.known.view(names)
-  const known = yield* sessionOf(all, view, content)
-  return { view, known, append: () => Effect.void, naming: rangeNaming(names) } satisfies OpenedPrompt
-})
+export const openHistory = (all: PromptConversations, { beginning: { view }, content, names }: PromptCall) =>
+  Effect.map(sessionOf(all, view, content), (known): OpenedPrompt => ({
+    view,
+    known,
+    append: () => Effect.void,
+    naming: rangeNaming(names)
+  }))
 
 /** The prompt has to be compressed. */
 class CompressionDue extends Data.TaggedError("CompressionDue") {}
@@ -301,13 +303,8 @@ const compressOnce = Effect.fnUntraced(function* (
 })
 
 /** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
-const shrinkOpened = Effect.fnUntraced(function* (
-  all: PromptConversations,
-  call: PromptCall,
-  before: PromptView | undefined,
-  opened: OpenedPrompt
-) {
-  const { content, counted, declared, method, names } = call
+const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call: PromptCall, opened: OpenedPrompt) {
+  const { beginning, content, counted, declared, method, names } = call
   // Messages that `effect/ai` still has to process are sent unchanged.
   const messages = Math.max(opened.view?.messages ?? 0, awaitedFrom(content))
   const replaced = yield* countUpTo(all.window, opened.view ?? nothingCounted, content, messages)
@@ -324,7 +321,10 @@ const shrinkOpened = Effect.fnUntraced(function* (
   )
   const remember = Effect.sync(() => {
     const { known, view } = shrinking
-    if (view !== undefined && view !== before) all.known.remember(names, view, before)
+    if (view !== undefined && view !== beginning.view) {
+      all.known.remember(names, view, beginning.view)
+      beginning.view = view
+    }
     // The session of a key is read from its store.
     if (opened.naming !== undefined && view !== undefined && known !== undefined) all.sessions.set(view, known)
   })
@@ -341,17 +341,18 @@ export const shrink = <R>(
   open: Effect.Effect<OpenedPrompt, SessionStoreError | TokenCountError | AiError.AiError, R | Scope.Scope>
 ): Effect.Effect<Messages, AiError.AiError, Exclude<R, Scope.Scope> | Services> =>
   Effect.gen(function* () {
-    const { method, names } = call
-    const view = all.known.view(names)
+    const { beginning, method, names } = call
+    const shared = all.known.view(names)
+    if (shared !== undefined && shared.messages > (beginning.view?.messages ?? 0)) beginning.view = shared
     const asItIs = yield* fitCall(
       all,
       call,
-      () => view,
+      () => beginning.view,
       () => new CompressionDue()
     ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
     if (asItIs !== undefined) return asItIs
     const opened = yield* open.pipe(
       Effect.catchTag(["SessionStoreError", "TokenCountError"], (error) => Effect.fail(aiError(method, error)))
     )
-    return yield* shrinkOpened(all, call, view, opened)
+    return yield* shrinkOpened(all, call, opened)
   }).pipe(Effect.scoped, call.beginning.turn.withPermit)

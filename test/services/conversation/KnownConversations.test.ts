@@ -23,6 +23,16 @@ describe("a known conversation", () => {
     assert.strictEqual(next.turn, begun.turn)
   })
 
+  it("goes on with what it sent, whoever compresses more of its beginning", () => {
+    const all = make()
+    const [own, other] = [viewOf(1), viewOf(2)]
+    all.find(namesOf("abc")).view = own
+    all.remember(namesOf("ab"), other)
+    assert.strictEqual(all.find(namesOf("abc")).view, own)
+    assert.strictEqual(all.find(namesOf("abcd")).view, own)
+    assert.strictEqual(all.find(namesOf("abx")).view, other)
+  })
+
   it("branches where it was compressed, and nowhere else", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))

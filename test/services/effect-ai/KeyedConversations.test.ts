@@ -45,8 +45,7 @@ describe("conversations with keys", () => {
         const known = { content, names: yield* namesOf(names, content, "a") }
         const call = yield* findPrompt(all, { ...known, method: "generateText", declared: noDeclarations })
         yield* shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
-        const view = all.known.view(call.names)
-        if (view !== undefined) views.add(view)
+        if (call.beginning.view !== undefined) views.add(call.beginning.view)
         content = [...content, answers(`${turn}`)]
       }
       assert.isAbove(views.size, 3)
