@@ -129,16 +129,28 @@ ${lines(fitted)
 const east = eastTiers()
 const emoji = emojiDigits()
 if (!process.argv.includes("--report")) writeFileSync(target, written(east, emoji, ""))
-const {
-  columns: width,
-  fitting,
-  gap,
-  levelLetters,
-  levels,
-  machine,
-  costBits
-} = await import("../../src/domain/tokens/TokenMachine.ts")
-const { cells, cellsOf, columns, fixed } = fitting()
+const { classCell, columns, costBits, fixedCost, gap, lay, levelLetters, levels, machine } =
+  await import("../../src/domain/tokens/TokenMachine.ts")
+const layout = lay()
+const usual = layout.classCosts
+/** The number of costs. */
+const cells = usual + 2 * columns
+
+/** The number of the mode that a state has. */
+const modeAt = (state) => layout.all.findLastIndex(({ at }) => at <= state)
+
+/** The cost of a class in a state, in hundredths, where it is not fitted. */
+const fixed = (state, column) => fixedCost(layout.all[modeAt(state)], column)
+
+/** The cells of a state and a class: the first fitted one applies, and the last is always fitted. */
+const cellsOf = (state, column) => {
+  const number = modeAt(state)
+  const mode = layout.all[number]
+  const block = layout.pairs[number].find((pairs) => pairs.columns.includes(column))
+  const pair =
+    block === undefined ? [] : [block.at + (state - mode.at) * block.columns.length + block.columns.indexOf(column)]
+  return [...pair, mode.row * columns + column, classCell(layout, mode, column)]
+}
 const { classOf, steps } = machine()
 
 // --- texts, and the vocabulary's tokens at each character -----------------------------------------------------------------
@@ -261,7 +273,6 @@ const fit = () => {
   for (const sample of samples) for (const place of sample.met.keys()) firsts.set(cellsAt(place)[0], cellsAt(place))
   for (const chain of firsts.values())
     if (chain.length === 3 && seen[chain[0]] < leastSeen) seen[chain[1]] += seen[chain[0]]
-  const usual = cells - 2 * width
   const isFitted = (cell) => cell >= usual || seen[cell] >= leastSeen
   const cellAt = (place) => cellsAt(place).find(isFitted)
   const gathered = samples.map((sample) => byCell(sample, cellAt))
@@ -274,8 +285,8 @@ const fit = () => {
       sums[cell] += share(sample) * sample.costs[i]
     })
   // The default cost of a class is its mean over all texts.
-  const usualTimes = new Float64Array(2 * width)
-  const usualSums = new Float64Array(2 * width)
+  const usualTimes = new Float64Array(2 * columns)
+  const usualSums = new Float64Array(2 * columns)
   for (const sample of samples)
     for (const [place, [count, cost]] of sample.met) {
       const at = cellsAt(place).at(-1) - usual
@@ -290,7 +301,7 @@ const fit = () => {
   }
   const priors = new Float64Array(cells)
   for (const chain of firsts.values()) for (const cell of chain) priors[cell] = usualCost(chain.at(-1) - usual)
-  for (let at = 0; at < 2 * width; at += 1) priors[usual + at] = usualCost(at)
+  for (let at = 0; at < 2 * columns; at += 1) priors[usual + at] = usualCost(at)
   const means = priors.map((prior, cell) => (sums[cell] + 4 * prior) / (times[cell] + 4))
 
   const costs = Float64Array.from(means)

@@ -63,7 +63,8 @@ const extraOf = (part: Part): PartExtra => {
   return isPartExtra(extra) ? extra : noExtra
 }
 
-const optionsOf = (value: Part | Content): Prompt.ProviderOptions => {
+/** The options of a part or a message, which a provider needs back. */
+export const optionsOf = (value: Part | Content): Prompt.ProviderOptions => {
   const options = value[optionsKey]
   return isOptions(options) ? options : {}
 }

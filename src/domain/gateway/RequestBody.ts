@@ -1,15 +1,16 @@
 import { answerLength } from "../model/ModelLimits.ts"
-import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
 import {
-  answerLimit,
-  declaresTools,
-  type Dialect,
-  isCompactedThere,
-  isInstruction,
-  type ValueAt
-} from "../wire/Dialect.ts"
-import { isBackground, isStateful, namesAccountState } from "../wire/ProviderState.ts"
+  afterSpace,
+  containerSpans,
+  type ContainerSpans,
+  type ElementSpan,
+  objectSpans,
+  repeatsKey,
+  type Span
+} from "../text/JsonSource.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import { declaresTools, type Dialect, isCompactedThere, isInstruction, type ValueAt } from "../wire/Dialect.ts"
+import { foldedKey, isBackground, isStateful, namesAccountState } from "../wire/ProviderState.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -59,7 +60,11 @@ export const mayNameState = (text: string): boolean => {
   const body = parsedOrUndefined(text)
   if (members === undefined || body === undefined) return true
   return (
-    [...members.keys()].some((key) => key.includes("\\")) || refersToState(text, members) || namesAccountState(body)
+    [...members.keys()].some((key) => key.includes("\\")) ||
+    refersToState(text, members) ||
+    namesAccountState(body) ||
+    // Which of two values a provider takes is not known.
+    repeatsKey(text, body)
   )
 }
 
@@ -106,7 +111,7 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
     tools: tools?.array,
     toolsLead: (tools?.array?.elements.length ?? 0) > 0 ? undefined : toolsLeadOf(lead),
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
-    maxAnswer: answerLimit(value),
+    maxAnswer: largestAt(text, members.values(), lengthKeys),
     canRecall,
     isStored: form.isStored?.(value)
   }
@@ -119,13 +124,54 @@ export const modelOf = ({ model }: Route, text: string): string => {
   return typeof value === "string" ? value : ""
 }
 
+/** Keys of the maximum length of an answer, and of the number of answers, without marks and capitals. */
+const lengthKeys: ReadonlySet<string> = new Set([
+  "maxtokens",
+  "maxcompletiontokens",
+  "maxoutputtokens",
+  // Thinking between calls may take more than the answer.
+  "budgettokens",
+  "thinkingbudget"
+])
+const countKeys: ReadonlySet<string> = new Set(["n", "bestof", "candidatecount"])
+/** Keys of objects that have some of them. */
+const configKeys: ReadonlySet<string> = new Set(["generationconfig", "thinkingconfig", "thinking", "reasoning"])
+/** How deep such objects stand in one another. */
+const configLevels = 2
+
+/**
+ * Returns the largest number that a request has under one of these keys, however often, at its top or in a configuration of the answer.
+ * Undefined where there is none: local servers take -1 for no limit.
+ */
+const largestAt = (
+  text: string,
+  members: Iterable<ElementSpan>,
+  keys: ReadonlySet<string>,
+  levels = configLevels
+): number | undefined => {
+  let largest: number | undefined
+  for (const { end, key, start } of members) {
+    const name = foldedKey(String(parsedOrUndefined(`"${key}"`)))
+    const value =
+      levels > 0 && configKeys.has(name)
+        ? largestAt(text, containerSpans(text, start)?.elements ?? [], keys, levels - 1)
+        : keys.has(name)
+          ? parsedOrUndefined(text.slice(start, end))
+          : undefined
+    if (typeof value === "number" && value > (largest ?? 0)) largest = value
+  }
+  return largest
+}
+
 /** Bytes of a request that are a token, as a rule. */
 const bytesPerToken = 4
 
-/** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answer that it allows. */
-export const likelyCost = (route: Route, bytes: number, text = ""): number =>
-  Math.ceil(bytes / bytesPerToken) +
-  (answerLimit(valuesIn(text, membersOf(text))) ?? answerLength(modelOf(route, text)))
+/** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answers that it allows. */
+export const likelyCost = (route: Route, bytes: number, text = ""): number => {
+  const members = containerSpans(text, afterSpace(text, 0))?.elements ?? []
+  const length = largestAt(text, members, lengthKeys) ?? answerLength(modelOf(route, text))
+  return Math.ceil(bytes / bytesPerToken) + (largestAt(text, members, countKeys) ?? 1) * length
+}
 
 /** Whether the provider stores the answer to a request, so that later ones may refer to its items; undefined where none does. */
 export const isStored = ({ dialect }: Route, text: string): boolean | undefined => {

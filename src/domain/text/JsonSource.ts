@@ -123,6 +123,25 @@ export const objectSpans = (
   return byKey?.size === members?.length ? byKey : undefined
 }
 
+/** Whether an object in a JSON text has a key twice. `value` is what `JSON.parse` made of the text, with each key once. */
+export const repeatsKey = (json: string, value: unknown): boolean => {
+  let members = 0
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at)
+    if (code === 34) at = stringEnd(json, at) - 1
+    else if (code === 58) members += 1
+  }
+  const left = [value]
+  while (left.length > 0) {
+    const next = left.pop()
+    if (typeof next !== "object" || next === null) continue
+    const held: ReadonlyArray<unknown> = Object.values(next)
+    if (!Array.isArray(next)) members -= held.length
+    for (const each of held) left.push(each)
+  }
+  return members > 0
+}
+
 /** Returns a key without its escapes. */
 export const plainKey = (key: string): string =>
   // Own JSON: callers have parsed the text.

@@ -1,7 +1,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { bareName } from "../model/ModelLimits.ts"
 import { parseJson } from "../text/JsonText.ts"
-import { addClamped, type Usage } from "./Tokens.ts"
+import { addClamped, addUsage, type Usage } from "./Tokens.ts"
 
 /** Prices of models, and the cost of a conversation. */
 
@@ -306,51 +306,44 @@ export interface PricedRequest {
 const byCost = (a: ModelCost, b: ModelCost): number =>
   (b.cost ?? -1) - (a.cost ?? -1) || b.prompt - a.prompt || (a.model < b.model ? -1 : 1)
 
+/** What requests to one model used. */
+interface ModelSum {
+  readonly price: ModelPrice | undefined
+  readonly requests: number
+  readonly usage: Usage
+  /** Millionths of a US dollar. Undefined: the cost of no request is known. */
+  readonly micros: number | undefined
+}
+
 /** The cost of requests: as the agent recorded it, else by a table. `estimated`: their tokens are estimates. */
 export const costOf = (requests: Iterable<PricedRequest>, prices: Prices, estimated: boolean): Cost => {
-  const models = new Map<
-    string,
-    { price: ModelPrice | undefined; isKnown: boolean; micros: number; sums: Omit<ModelCost, "cost"> }
-  >()
+  const sums = new Map<string, ModelSum>()
   for (const { model, usage } of requests) {
-    const none = { model, requests: 0, prompt: 0, cached: 0, cacheWrite: 0, answer: 0, thoughts: 0 }
-    const modelSum = models.get(model) ?? {
-      price: priceOf(prices.table, model),
-      isKnown: false,
-      micros: 0,
-      sums: none
-    }
-    const { price, sums } = modelSum
-    const priced = (used: Usage) => (price === undefined ? 0 : requestCost(price, used))
-    models.set(model, {
+    const before = sums.get(model)
+    const price = before === undefined ? priceOf(prices.table, model) : before.price
+    const own = usage.cost === undefined ? price && requestCost(price, usage) : usage.cost * 1e6
+    sums.set(model, {
       price,
-      isKnown: modelSum.isKnown || price !== undefined || usage.cost !== undefined,
-      micros: modelSum.micros + (usage.cost === undefined ? priced(usage) : usage.cost * 1e6),
-      sums: {
-        model,
-        requests: sums.requests + 1,
-        prompt: addClamped(sums.prompt, usage.prompt),
-        cached: addClamped(sums.cached, usage.cached),
-        cacheWrite: addClamped(sums.cacheWrite, usage.cacheWrite ?? 0),
-        answer: addClamped(sums.answer, usage.answer),
-        thoughts: addClamped(sums.thoughts, usage.thoughts)
-      }
+      requests: 1 + (before?.requests ?? 0),
+      usage: before === undefined ? usage : addUsage(before.usage, usage),
+      micros: own === undefined ? before?.micros : own + (before?.micros ?? 0)
     })
   }
-  const costs = [...models.values()].map(({ isKnown, micros, sums }): ModelCost => ({
-    ...sums,
-    cost: isKnown ? Math.round(micros) / 1e6 : null
-  }))
-  const priced = [...models.values()].filter(({ isKnown }) => isKnown)
+  const models = [...sums].map(([model, { micros, requests, usage }]): ModelCost => {
+    const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
+    const cost = micros === undefined ? null : Math.round(micros) / 1e6
+    return { model, requests, prompt, cached, cacheWrite, answer, thoughts, cost }
+  })
+  const known = [...sums.values()].flatMap(({ micros }) => micros ?? [])
   return {
     currency: "USD",
     table: prices.source,
     total:
-      priced.length === 0 && costs.length > 0
+      known.length === 0 && models.length > 0
         ? null
-        : priced.reduce((total, { micros }) => total + Math.round(micros), 0) / 1e6,
-    models: costs.sort(byCost),
+        : known.reduce((total, micros) => total + Math.round(micros), 0) / 1e6,
+    models: models.sort(byCost),
     estimated,
-    unpriced: costs.flatMap(({ cost, model }) => (cost === null ? [model] : []))
+    unpriced: models.flatMap(({ cost, model }) => (cost === null ? [model] : []))
   }
 }

@@ -414,7 +414,8 @@ interface Layout extends Modes {
   readonly classCosts: number
 }
 
-const lay = (): Layout => {
+/** How costs are laid out. */
+export const lay = (): Layout => {
   const modes = listModes()
   const blocks = new Map<string, Pairs>()
   let at = modes.rows * columns
@@ -432,45 +433,14 @@ const lay = (): Layout => {
   return { ...modes, pairs, classCosts: at }
 }
 
-/** The data that the fitting script needs. */
-export interface Fitting {
-  readonly states: number
-  readonly columns: number
-  /** The number of costs. */
-  readonly cells: number
-  /** The cost of a class in a state, in hundredths, where it is not fitted. */
-  readonly fixed: (state: number, column: number) => number | undefined
-  /** The cells of a state and a class: the first fitted one applies, and the last is always fitted. */
-  readonly cellsOf: (state: number, column: number) => ReadonlyArray<number>
-}
-
-/** How costs are laid out, for the program that fits them. */
-export const fitting = (): Fitting => {
-  const layout = lay()
-  const numberOf = (state: number): number => layout.all.findLastIndex(({ at }) => at <= state)
-  const cellsOf = (state: number, column: number): ReadonlyArray<number> => {
-    const number = numberOf(state)
-    const mode = layout.all[number]
-    if (mode === undefined) return []
-    const block = layout.pairs[number]?.find((pairs) => pairs.columns.includes(column))
-    const pair =
-      block === undefined ? [] : [block.at + (state - mode.at) * block.columns.length + block.columns.indexOf(column)]
-    return [...pair, mode.row * columns + column, classCell(layout, mode, column)]
-  }
-  const fixed = (state: number, column: number): number | undefined => {
-    const mode = layout.all[numberOf(state)]
-    return mode === undefined ? undefined : fixedCost(mode, column)
-  }
-  return { states: layout.states, columns, cells: layout.classCosts + 2 * columns, fixed, cellsOf }
-}
-
-/** The costs that need no fitting. */
-const fixedCost = (mode: Mode, column: number): number | undefined => {
+/** The cost of a class in a mode, in hundredths, where it is not fitted. */
+export const fixedCost = (mode: Mode, column: number): number | undefined => {
   const { family, slot } = classes[column] ?? {}
   return family === mode.family && slot === 0 ? mode.more : undefined
 }
 
-const classCell = ({ classCosts: firstClassCost }: Layout, mode: Mode, column: number): number =>
+/** The cell of the cost of a class in a mode, where no cell before it is fitted. */
+export const classCell = ({ classCosts: firstClassCost }: Layout, mode: Mode, column: number): number =>
   firstClassCost + 2 * column + (classes[column]?.family === mode.family ? 0 : 1)
 
 /** The costs that the table can express, in hundredths of a token: finer where they are small. */

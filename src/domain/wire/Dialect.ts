@@ -43,13 +43,6 @@ export const isCompactedThere = (valueAt: ValueAt): boolean => {
   return edits.some((edit) => isJson(edit) && textOrEmpty(edit, "type").startsWith("compact"))
 }
 
-/** The maximum length of an answer that a request sets. */
-export const answerLimit = (valueAt: ValueAt): number | undefined =>
-  ["max_tokens", "max_completion_tokens", "max_output_tokens"]
-    .map(valueAt)
-    // Local servers take -1 for no limit.
-    .find((each): each is number => typeof each === "number" && each > 0)
-
 /** Whether a message is an instruction, which OpenAI's dialects have among the messages. */
 export const isInstruction = (message: unknown): boolean =>
   isJson(message) && (message["role"] === "system" || message["role"] === "developer")

@@ -3,12 +3,12 @@ import { isJson, type Json } from "../text/JsonObject.ts"
 /** What in a request refers to state that the provider keeps: for a conversation, or for the account of the key. */
 
 /** A key as a server may read it: in any case, and in either spelling of the Gemini API. */
-const folded = (key: string): string => key.toLowerCase().replaceAll("_", "")
+export const foldedKey = (key: string): string => key.toLowerCase().replaceAll("_", "")
 
 const statefulKeys = new Set(["previousresponseid", "conversation", "cachedcontent", "prompt", "container"])
 
 /** Whether a key of a request refers to state on the provider's side: earlier messages or a cache. */
-export const isStateful = (key: string): boolean => statefulKeys.has(folded(key))
+export const isStateful = (key: string): boolean => statefulKeys.has(foldedKey(key))
 
 /** Keys of parts and tools that name files, containers, caches and indexes of the account. */
 const accountKeys: ReadonlySet<string> = new Set([
@@ -59,7 +59,7 @@ const isPublic = (uri: unknown): boolean =>
 
 const namesAccount = (key: string, value: unknown, { type }: Json): boolean => {
   if (value === null || value === undefined) return false
-  const name = folded(key)
+  const name = foldedKey(key)
   switch (name) {
     case "fileuri":
       return !isPublic(value)
@@ -92,11 +92,11 @@ export const namesAccountState = (body: unknown): boolean => {
     for (const [key, value] of Object.entries(next)) {
       if (namesAccount(key, value, next)) return true
       // The input of a call is an object, and that of a request a list.
-      if (!freeKeys.has(folded(key)) && (key !== "input" || Array.isArray(value))) left.push(value)
+      if (!freeKeys.has(foldedKey(key)) && (key !== "input" || Array.isArray(value))) left.push(value)
     }
   }
   return false
 }
 
 /** Whether a key, where it is true, has the provider go on with a request after its client has left, and keep the answer for later. */
-export const isBackground = (key: string): boolean => folded(key) === "background"
+export const isBackground = (key: string): boolean => foldedKey(key) === "background"

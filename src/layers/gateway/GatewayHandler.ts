@@ -106,17 +106,19 @@ const stateRefusal = "with a token of this server a request cannot name state th
 const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }: Admitted, text: string | undefined) {
   const { account, route } = passing
   const limiter = yield* TenantLimiter
+  const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)
+  if (!isLimited) return undefined
+  if (text === undefined) {
+    const why = isOperators ? "a token of this server" : "a budget of tokens"
+    return refuse(403, `with ${why} the body must be JSON that can be read, within the size limit`)
+  }
   if (isOperators) {
-    if (text === undefined) {
-      return refuse(403, "with a token of this server the body must be JSON that can be read, within the size limit")
-    }
     if (mayNameState(text)) return refuse(403, `${stateRefusal}, such as previous_response_id or a file`)
     const { knowsItems } = yield* Gateway
     const isKnown = route?.dialect !== "responses" || (yield* knowsItems(owner, text))
     if (!isKnown) return refuse(403, `${stateRefusal}: it refers to an item that did not pass through here`)
   }
-  const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)
-  return isLimited && text !== undefined && mayGoOn(text)
+  return mayGoOn(text)
     ? refuse(403, "an answer in the background cannot be counted; send the request without background")
     : undefined
 })
@@ -209,7 +211,8 @@ const work = Effect.fnUntraced(function* (
     account,
     tenant,
     upstream: { url, path, method, headers: carried.headers, silentSeconds },
-    bodyBytes: Math.max(declared, received.bytes.length),
+    // A compressed body can be a thousandth of its text.
+    bodyBytes: Math.max(declared, received.bytes.length, received.text?.length ?? 0),
     holder,
     clientSeconds,
     keeper: route?.asks === "answer" ? keeperOf(route, owner, received.text ?? "") : undefined

@@ -97,7 +97,7 @@ export const pass = Effect.fnUntraced(function* (
   const isChanged = plan._tag === "Changed"
   const declaration = isChanged ? plan.sent.declaration : undefined
   const { model } = plan
-  const estimated = isChanged ? plan.after : plan.tokens
+  const estimated = isChanged ? plan.sent.tokens : plan.tokens
   const sent = Effect.suspend(() =>
     isChanged ? withText(passing, plan.text, declaration !== undefined) : asSent(passing, body.bytes)
   )
@@ -151,7 +151,7 @@ export const planFor = Effect.fnUntraced(function* (
   if (text === undefined) return { _tag: "Unchanged" as const, model: route.model ?? "", tokens: undefined }
   const plan = yield* gateway.plan({ owner, route, text, isTooLong })
   if (plan._tag === "Changed") {
-    yield* Metric.update(tokensSaved, Math.max(0, plan.before.total - plan.after.total))
+    yield* Metric.update(tokensSaved, Math.max(0, plan.before.total - plan.sent.tokens.total))
     if (plan.isNew) yield* Metric.update(Metric.withAttributes(compressionsDone, { by: plan.by }), 1)
   }
   return plan

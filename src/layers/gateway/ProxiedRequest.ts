@@ -19,7 +19,7 @@ export interface ProxiedRequest {
   /** The owner of the conversation, whose later requests may refer to the answer, and whether the provider stores it; undefined where they cannot. */
   readonly keeper: { readonly owner: string; readonly isStored: boolean } | undefined
   readonly tenant: string | undefined
-  /** The bytes of the client's body. */
+  /** The bytes of the client's body, or the characters of its text, where those are more. */
   readonly bodyBytes: number
   /** Counts what the request holds in memory. */
   readonly holder: Holder

@@ -20,7 +20,7 @@ import {
   type ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
-import { answerSpan } from "../../services/model/ModelSpans.ts"
+import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import type { Provider } from "./Provider.ts"
 import { clip, failed, hideKey, unusable, reasonOfEvent } from "./ProviderErrors.ts"
 
@@ -118,15 +118,16 @@ type Calls = Pick<Model["Service"], "countTokens" | "stream"> & Partial<Pick<Mod
 export const modelOf = (
   { model }: Pick<Provider, "model">,
   system: string,
-  { countTokens, describe, stream, generate = (request) => collect(stream(request)) }: Calls
+  { countTokens, describe, generate, stream: ask }: Calls
 ): Model["Service"] => {
+  const stream = (request: ModelRequest) => streamSpan(system, request)(ask(request))
   const withModel =
     <A>(call: (request: ModelRequest) => A) =>
     (request: ModelRequest): A =>
       call(model === undefined ? request : { ...request, model })
   return {
     ...(model === undefined ? {} : { fixedModel: model }),
-    generate: withModel((request) => answerSpan(system, request)(generate(request))),
+    generate: withModel((request) => answerSpan(system, request)(generate?.(request) ?? collect(stream(request)))),
     stream: withModel(stream),
     countTokens: withModel(countTokens),
     ...(describe === undefined ? {} : { describe: (name) => describe(model ?? name) })

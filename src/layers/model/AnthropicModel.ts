@@ -6,7 +6,7 @@ import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
 import { betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import type { Model, ModelRequest } from "../../services/model/Model.ts"
-import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { countSpan } from "../../services/model/ModelSpans.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
@@ -44,7 +44,7 @@ const stream = (provider: Provider, request: ModelRequest) =>
           anthropicAnswerReader({ tools, target: targetOf(request) })
         )
     )
-  ).pipe(Stream.unwrap, streamSpan("anthropic", request))
+  ).pipe(Stream.unwrap)
 
 const countTokens = Effect.fnUntraced(function* (provider: Provider, request: ModelRequest) {
   const { request: bare, tools } = yield* requestOf(provider, {

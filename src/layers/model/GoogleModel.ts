@@ -17,7 +17,7 @@ import {
   type ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
-import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { countSpan } from "../../services/model/ModelSpans.ts"
 import { chunkOf, chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import {
@@ -194,7 +194,7 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
     const target = targetOf(client, request.model)
     const answer = events(client, `v1beta/${path}:streamGenerateContent?alt=sse`, bodyOf(request, target))
     return chunks(client, answer, () => geminiAnswerReader({ target }))
-  }).pipe(streamSpan("gcp.gemini", request))
+  })
 
 const make = (options: Options, send: Send): Model["Service"] => {
   const client: Client = {

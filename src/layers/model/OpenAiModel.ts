@@ -6,7 +6,6 @@ import { chatBody } from "../../domain/wire/chat/Request.ts"
 import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
-import { streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { chunks, learning, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
@@ -52,7 +51,7 @@ const stream = (server: Server, request: ModelRequest) =>
       (own, { needs }) => (isChat ? chatBody(own, tools, server.isOpenAi, needs) : responsesBody(own, tools)),
       (body) => chunks(server, events(server, path, body), makeReader)
     )
-  }).pipe(Stream.unwrap, streamSpan("openai", request))
+  }).pipe(Stream.unwrap)
 
 const make = (options: Options, send: Send): Model["Service"] => {
   const provider = providerOf(options, defaultBaseUrl, send)

@@ -14,14 +14,14 @@ export interface CountedMessages {
 /** Before the first message. */
 export const nothingCounted: CountedMessages = { messages: 0, spoken: 0, system: 0 }
 
-/** What is known of a conversation at one of its beginnings. Mutable. */
-export interface KnownBeginning<V, M> {
+/** The beginning of a conversation that its caller sent last. Mutable. */
+export interface SentBeginning<V, M> {
   readonly name: string
   /** The number of its messages. */
   readonly length: number
   /** As many of its messages as were counted, so that a continuation counts only what is new. */
   counted: CountedMessages
-  /** What is sent in place of its first messages. */
+  /** What was sent in place of its first messages. It stays the same, whoever compresses more of them, until this conversation has to be compressed. */
   view: V | undefined
   /** The last measurement of a request with it. */
   measured: M | undefined
@@ -29,71 +29,64 @@ export interface KnownBeginning<V, M> {
   readonly turn: Semaphore.Semaphore
 }
 
+/** Returns what is held of the longest of these beginnings, none of which is empty. It counts as used now. */
+const longest = <A>(held: BoundedMap<string, A>, names: ReadonlyArray<string>): A | undefined => {
+  for (let at = names.length - 1; at > 0; at -= 1) {
+    const name = names[at] ?? ""
+    const found = held.get(name)
+    if (found === undefined) continue
+    held.set(name, found)
+    return found
+  }
+  return undefined
+}
+
 /**
  * Conversations whose callers send them again from the first message. A conversation has no id: each of its beginnings has a name, made of the owner and
- * the messages, and a conversation is known by its longest beginning that was sent before. The names of all beginnings are given in order, that of no
- * messages first. Holds so many beginnings, and forgets those that were sent longest ago: the beginning at which conversations branch counts as sent with each new branch.
+ * the messages, and a conversation is known by its longest beginning that was compressed or sent before. The names of all beginnings are given in order,
+ * that of no messages first. Holds so many of both, and forgets those that were used longest ago.
  */
 export class KnownConversations<V extends CountedMessages, M = never> {
-  private readonly held: BoundedMap<string, KnownBeginning<V, M>>
+  /** What is sent in place of beginnings. */
+  private readonly views: BoundedMap<string, V>
+  private readonly sent: BoundedMap<string, SentBeginning<V, M>>
 
   constructor(size: number) {
-    this.held = new BoundedMap(size)
+    this.views = new BoundedMap(size)
+    this.sent = new BoundedMap(size)
   }
 
-  /** Finds what is known of a conversation, and knows it from then on. */
-  find(names: ReadonlyArray<string>): KnownBeginning<V, M> {
+  /** Returns what is sent in place of the longest beginning that was compressed, by whatever conversation. */
+  view(names: ReadonlyArray<string>): V | undefined {
+    return longest(this.views, names)
+  }
+
+  /** Finds the beginning that was sent last, and knows the whole conversation from then on. */
+  find(names: ReadonlyArray<string>): SentBeginning<V, M> {
     const length = names.length - 1
-    const from = this.longest(names)
-    if (from?.length === length) return this.keep(from)
-    const isBranch = from === undefined || from.view?.messages === from.length
+    const before = longest(this.sent, names)
+    if (before?.length === length) return before
+    const view = this.view(names)
     // A conversation that was continued is not looked up again. At a compression, conversations may branch.
-    if (!isBranch) this.held.delete(from.name)
-    else if (from !== undefined) this.keep(from)
-    return this.keep({
+    const continued = before !== undefined && before.length > (view?.messages ?? 0) ? before : undefined
+    if (continued !== undefined) this.sent.delete(continued.name)
+    const counted = before?.counted ?? nothingCounted
+    const found: SentBeginning<V, M> = {
       name: names[length] ?? "",
       length,
-      counted: from?.counted ?? nothingCounted,
-      view: from?.view,
-      measured: from?.measured,
-      turn: isBranch ? Semaphore.makeUnsafe(1) : from.turn
-    })
-  }
-
-  /** Uses a compression by another caller if it stands for a longer beginning than the one that is known. */
-  catchUp(names: ReadonlyArray<string>, known: KnownBeginning<V, M>): void {
-    for (let at = names.length - 1; at > (known.view?.messages ?? 0); at -= 1) {
-      const view = this.held.get(names[at] ?? "")?.view
-      if (view?.messages !== at) continue
-      known.view = view
-      return
+      counted: view === undefined || view.messages < counted.messages ? counted : view,
+      view: continued === undefined ? view : continued.view,
+      measured: before?.measured,
+      turn: continued?.turn ?? Semaphore.makeUnsafe(1)
     }
+    if (length > 0) this.sent.set(found.name, found)
+    return found
   }
 
-  /** Remembers a compression, for this conversation and for all with the same beginning. */
-  remember(names: ReadonlyArray<string>, known: KnownBeginning<V, M>, view: V): void {
-    known.view = view
-    const { messages: length, spoken, system } = view
-    const name = names[length] ?? ""
-    const other = this.held.get(name)
-    // A conversation that was continued meanwhile replaced this one. The continuation finds the compression here.
-    if (name === known.name) this.keep(known)
-    else if (other === undefined) {
-      const counted = { messages: length, spoken, system }
-      this.keep({ name, length, counted, view, measured: undefined, turn: Semaphore.makeUnsafe(1) })
-    } else if ((other.view?.messages ?? 0) < length) other.view = view
-  }
-
-  private longest(names: ReadonlyArray<string>): KnownBeginning<V, M> | undefined {
-    for (let at = names.length - 1; at > 0; at -= 1) {
-      const known = this.held.get(names[at] ?? "")
-      if (known !== undefined) return known
-    }
-    return undefined
-  }
-
-  private keep(known: KnownBeginning<V, M>): KnownBeginning<V, M> {
-    if (known.length > 0) this.held.set(known.name, known)
-    return known
+  /** Remembers a compression for all conversations with the same beginning. `before` is the one that it replaces; any other that stands for as many messages stays. */
+  remember(names: ReadonlyArray<string>, view: V, before?: V): void {
+    const name = names[view.messages] ?? ""
+    const known = this.views.get(name)
+    if (view.messages > 0 && (known === undefined || known === before)) this.views.set(name, view)
   }
 }

@@ -21,14 +21,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { isSystem } from "./ChatHistory.ts"
-import {
-  type Call,
-  type GuardedCalls,
-  guardCall,
-  guardStream,
-  type ReadyCall,
-  type StreamCall
-} from "./GuardedCalls.ts"
+import { type Call, guarded, type GuardedCalls, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
 import {
   aiError,
   type CallOptions,
@@ -133,18 +126,13 @@ export class CompressedChat extends Context.Service<
       prepare: (method, options) => prepare(chat, method, options),
       restore: ({ history }) => Ref.set(base.history, history)
     }
-    // The methods are generic in what the language model resolves, toolkits and schemas, which are passed through unchanged.
-    const call = <F>(method: string, ask: F) =>
-      aloneCall(chat, guardCall(calls, method, ask as unknown as Call<Model>)) as unknown as F
-    const stream = <F>(method: string, ask: F) =>
-      aloneStream(chat, guardStream(calls, method, ask as unknown as StreamCall<Model>)) as unknown as F
     yield* provided(chat, "make", record(recorded))
 
     return {
-      ...base,
-      generateText: call("generateText", base.generateText),
-      generateObject: call("generateObject", base.generateObject),
-      streamText: stream("streamText", base.streamText),
+      ...guarded<ReadyTurn, Model, AiChat.Chat>(calls, base, {
+        call: (ask) => aloneCall(chat, ask),
+        stream: (ask) => aloneStream(chat, ask)
+      }),
       session: Effect.suspend(() => recorded.chat.session),
       recall: (handle, selection) => Effect.suspend(() => recorded.chat.recall(handle, selection)),
       search: (request) => Effect.suspend(() => recorded.chat.search(request)),

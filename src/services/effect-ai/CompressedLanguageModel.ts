@@ -11,14 +11,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ConversationKey } from "./ConversationKey.ts"
-import {
-  type Call,
-  type GuardedCalls,
-  guardCall,
-  guardStream,
-  type ReadyCall,
-  type StreamCall
-} from "./GuardedCalls.ts"
+import { type Call, guarded, type GuardedCalls, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
 import * as KeyedConversations from "./KeyedConversations.ts"
 import {
   findPrompt,
@@ -70,10 +63,10 @@ const defaultRemembered = 10_000
 /** The services that a bounded language model needs. */
 export type Requirements = Compression | TokenCounter | TempStore | SessionStore | Calibrations
 
-const isSmall = ({ guard }: PromptWindow, { beginning, declared }: PromptCall, tokens: number): boolean => {
-  const { measured, view } = beginning
-  const isComparable = measured?.view === view && measured?.declarationTokens === declared.tokens
-  return guard.isSmall(tokens, isComparable ? measured : undefined)
+const isSmall = ({ guard }: PromptWindow, call: PromptCall): boolean => {
+  const { measured, view } = call.beginning
+  const isComparable = measured?.view === view && measured?.declarationTokens === call.declared.tokens
+  return guard.isSmall(tokensOf(call, view), isComparable ? measured : undefined)
 }
 
 /** Returns the call with a prompt that fits. The same prompt if it already does. */
@@ -83,12 +76,12 @@ const prepare = Effect.fnUntraced(function* (
   method: string,
   options: CallOptions
 ) {
-  const { names, window } = all
+  const { window } = all
   const prompt = Prompt.make(options.prompt)
   const { content } = prompt
   const declared = yield* declarationsOf(window, options)
   const key = yield* ConversationKey
-  const beginnings = yield* namesOf(names, content, key)
+  const beginnings = yield* namesOf(all.names, content, key)
   const conversation = key === undefined ? undefined : KeyedConversations.keyedConversation(keyed, key)
   const recorded =
     conversation === undefined
@@ -96,12 +89,10 @@ const prepare = Effect.fnUntraced(function* (
       : yield* KeyedConversations.readRecorded(all, conversation, content).pipe(
           Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError("open", error)))
         )
-  const found = yield* findPrompt(all, content, beginnings)
-  if (recorded !== undefined) all.known.remember(beginnings, found.beginning, recorded)
-  const call: PromptCall = { ...found, method, declared }
-  const isFitting = isSmall(window, call, tokensOf(call) + declared.tokens)
-  const messages = isFitting
-    ? sentOf(found.beginning.view, content)
+  if (recorded !== undefined) all.known.remember(beginnings, recorded)
+  const call = yield* findPrompt(all, { method, declared, content, names: beginnings })
+  const messages = isSmall(window, call)
+    ? sentOf(call.beginning.view, content)
     : yield* conversation === undefined
         ? shrink(all, call, openHistory(all, call))
         : shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
@@ -167,24 +158,18 @@ const make = Effect.fnUntraced(function* (options: Options) {
         : Effect.fail(invalidInput(method, problem)),
     restore: () => Effect.void
   }
-  // The methods are generic in what the inner model resolves, toolkits and schemas, which are passed through unchanged.
-  const call = <F>(method: string, ask: F) =>
-    recalling(prompts, guardCall(calls, method, ask as unknown as Call)) as unknown as F
-  const stream = <F>(method: string, ask: F) =>
-    recallingStream(prompts, guardStream(calls, method, ask as unknown as StreamCall)) as unknown as F
-  const model = LanguageModel.LanguageModel.of({
-    ...inner,
-    generateText: call("generateText", inner.generateText),
-    generateObject: call("generateObject", inner.generateObject),
-    streamText: stream("streamText", inner.streamText)
+  const model = guarded<ReadyCall, never, LanguageModel.LanguageModel>(calls, inner, {
+    call: (ask) => recalling(prompts, ask),
+    stream: (ask) => recallingStream(prompts, ask)
   })
   return Context.make(LanguageModel.LanguageModel, model).pipe(
     Context.add(Recall, {
       recall: Effect.fnUntraced(function* (handle, selection) {
+        const found = yield* PromptRecall.recall(prompts, handle, selection)
+        if (found !== undefined) return found
         const key = yield* ConversationKey
-        if (key === undefined) return yield* PromptRecall.recall(prompts, handle, selection)
-        const around = yield* PromptRecall.recallAround(prompts, handle, selection)
-        return around ?? (yield* KeyedConversations.recall(keyed, key, handle, selection))
+        if (key === undefined) return yield* PromptRecall.notHeld(handle)
+        return yield* KeyedConversations.recall(keyed, key, handle, selection)
       }, Effect.provideContext(context)),
       search: Effect.fnUntraced(function* (request) {
         const key = yield* ConversationKey

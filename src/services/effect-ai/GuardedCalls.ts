@@ -72,7 +72,7 @@ const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
 })
 
 /** Guards a method that returns a whole answer. */
-export const guardCall =
+const guardCall =
   <A extends ReadyCall, R>(calls: GuardedCalls<A>, method: string, ask: Call<R>): Call<R> =>
   (options) => {
     const attempt = ({ declared, messages, options: given }: A) =>
@@ -103,7 +103,7 @@ const streamOnce = <R>(
 }
 
 /** Guards a method that streams. */
-export const guardStream =
+const guardStream =
   <A extends ReadyCall, R>(calls: GuardedCalls<A>, method: string, ask: StreamCall<R>): StreamCall<R> =>
   (options) =>
     Stream.unwrap(
@@ -125,3 +125,31 @@ export const guardStream =
         )
       })
     )
+
+/** The methods of a language model, or of a chat over one. */
+type Methods = Readonly<Record<"generateObject" | "generateText" | "streamText", unknown>>
+
+/** What each guarded method is wrapped in. */
+interface Wrapping<R> {
+  readonly call: (ask: Call<R>) => Call<R>
+  readonly stream: (ask: StreamCall<R>) => StreamCall<R>
+}
+
+/**
+ * Guards the methods of a language model, or of a chat over one. They are generic in what the model resolves, toolkits and schemas, which are passed
+ * through unchanged.
+ */
+export const guarded = <A extends ReadyCall, R, M extends Methods>(
+  calls: GuardedCalls<A>,
+  methods: M,
+  { call, stream }: Wrapping<R>
+): M => {
+  const asked = (method: "generateObject" | "generateText") =>
+    call(guardCall(calls, method, methods[method] as Call<R>))
+  return {
+    ...methods,
+    generateText: asked("generateText"),
+    generateObject: asked("generateObject"),
+    streamText: stream(guardStream(calls, "streamText", methods.streamText as StreamCall<R>))
+  }
+}

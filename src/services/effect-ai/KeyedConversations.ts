@@ -123,18 +123,6 @@ const recordedView = Effect.fnUntraced(function* (
 const isUnchanged = (before: PromptView | undefined, { conversation, started }: Session): boolean =>
   before?.stored?.session === started?.session && before?.stored?.version === conversation.version
 
-/** Opens the session that records a prompt. `before` is the view that is known of it. */
-const openRecorded = (
-  prompts: PromptConversations,
-  conversation: KeyedConversation,
-  content: ReadonlyArray<Prompt.Message>,
-  before: PromptView | undefined
-) =>
-  firstSession(conversation, ({ log, session }) => {
-    const view = isUnchanged(before, session) ? Effect.succeed(before) : recordedView(prompts, session, content)
-    return Effect.map(view, (found) => found && { known: knownConversation(session), log, view: found })
-  })
-
 /** Reads the view that is stored of a prompt, if this process does not know the conversation yet. */
 export const readRecorded = (
   prompts: PromptConversations,
@@ -143,11 +131,12 @@ export const readRecorded = (
 ) =>
   conversation.sessions !== undefined
     ? Effect.undefined
-    : Effect.suspend(() => openRecorded(prompts, conversation, content, undefined)).pipe(
-        Effect.map((recorded) => recorded?.view),
-        Effect.scoped,
-        conversation.turn.withPermit
-      )
+    : Effect.gen(function* () {
+        const sessions = yield* countSessions(conversation)
+        const view = yield* firstAnswer(conversation, (session) => recordedView(prompts, session, content))
+        conversation.sessions = sessions
+        return view
+      }).pipe(conversation.turn.withPermit)
 
 /** Opens the session of a prompt, or begins another one. What another process recorded counts, because the session begins with it. */
 export const openKeyed = Effect.fnUntraced(function* (
@@ -155,9 +144,12 @@ export const openKeyed = Effect.fnUntraced(function* (
   conversation: KeyedConversation,
   { beginning, content }: PromptCall
 ) {
-  const { turn } = conversation
-  yield* turn.takeScoped(1)
-  const recorded = yield* openRecorded(prompts, conversation, content, beginning.view)
+  yield* conversation.turn.takeScoped(1)
+  const before = beginning.view
+  const recorded = yield* firstSession(conversation, ({ log, session }) => {
+    const view = isUnchanged(before, session) ? Effect.succeed(before) : recordedView(prompts, session, content)
+    return Effect.map(view, (found) => found && { known: knownConversation(session), log, view: found })
+  })
   const { known, log, view } = recorded ?? (yield* beginNumbered(conversation, prompts.window.name))
   return { view, known, append: log.append, naming: undefined }
 })
@@ -176,13 +168,11 @@ const unknownHandle = (handle: Handle) =>
  * Reads the sessions of a conversation, the newest first, until one has an answer. None is opened: it may be held by another process, or by a
  * compression that waits for a model.
  */
-const firstAnswer = Effect.fnUntraced(function* <A, E>(
-  all: KeyedConversations,
-  key: string,
-  read: (session: Session) => Effect.Effect<A | undefined, E>
+const firstAnswer = Effect.fnUntraced(function* <A, E, R>(
+  conversation: KeyedConversation,
+  read: (session: Session) => Effect.Effect<A | undefined, E, R>
 ) {
   const store = yield* SessionStore
-  const conversation = keyedConversation(all, key)
   for (let number = yield* countSessions(conversation); number >= 1; number -= 1) {
     const events = yield* store
       .events(sessionId(conversation, number))
@@ -200,7 +190,7 @@ export const recall = Effect.fnUntraced(function* (
   handle: Handle,
   selection: Selection = {}
 ) {
-  const text = yield* firstAnswer(all, key, (session) =>
+  const text = yield* firstAnswer(keyedConversation(all, key), (session) =>
     Effect.sync(() => recallFrom(recallableOf(session), handle)?.text)
   )
   return text === undefined ? yield* unknownHandle(handle) : yield* select(text, selection)
@@ -208,6 +198,8 @@ export const recall = Effect.fnUntraced(function* (
 
 /** Searches what left the prompts of a conversation, in its latest session. */
 export const search = Effect.fnUntraced(function* (all: KeyedConversations, key: string, request: RecallSearch) {
-  const found = yield* firstAnswer(all, key, ({ conversation }) => searchHidden(conversation, request))
+  const found = yield* firstAnswer(keyedConversation(all, key), ({ conversation }) =>
+    searchHidden(conversation, request)
+  )
   return found ?? (yield* searchHidden(empty, request))
 })

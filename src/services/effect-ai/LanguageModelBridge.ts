@@ -1,4 +1,4 @@
-import { Effect, Layer, type JsonSchema, Predicate, Result, Schema, Stream } from "effect"
+import { Effect, Layer, type JsonSchema, Predicate, Result, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -17,7 +17,7 @@ import {
 import { optionsKey } from "../../domain/content/WireContent.ts"
 import { itemParts, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { writtenContent } from "../../domain/conversation/Projection.ts"
-import { toMessage } from "../../domain/effect-ai/PromptContent.ts"
+import { optionsOf, toMessage } from "../../domain/effect-ai/PromptContent.ts"
 import { excessOf, refusedIn, refusedTool } from "../../domain/wire/ProviderFault.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
 import { collect, finished } from "../model/CollectedAnswer.ts"
@@ -44,13 +44,6 @@ import { estimateContents } from "../tokens/Calibrations.ts"
  * Uses any `effect/ai` language model as a `Model`. Data that a provider needs back, such as signatures of thoughts,
  * travels in a part's `providerMetadata`.
  */
-
-const isMetadata = Schema.is(Schema.Record(Schema.String, Schema.NullOr(Schema.Json)))
-
-const optionsOf = (part: Part): Prompt.ProviderOptions => {
-  const metadata = part[optionsKey]
-  return isMetadata(metadata) ? metadata : {}
-}
 
 const withMetadata = (part: Part, metadata: Response.ProviderMetadata): Part =>
   Object.keys(metadata).length === 0 ? part : { ...part, [optionsKey]: metadata }

@@ -31,9 +31,9 @@ import {
 } from "../conversation/KnownConversation.ts"
 import {
   type CountedMessages,
-  type KnownBeginning,
   KnownConversations,
-  nothingCounted
+  nothingCounted,
+  type SentBeginning
 } from "../conversation/KnownConversations.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -78,9 +78,6 @@ export interface PromptConversations {
   readonly sessions: BoundedMap<PromptView, KnownConversation>
 }
 
-/** Beginnings that are held for each conversation: that of its latest prompt, and those at which it was compressed. */
-const beginningsEach = 2
-
 /** Makes the memory of a language model: so many conversations held whole, and so many of which only the compressions are known. */
 export const makePromptConversations = (
   window: PromptWindow,
@@ -89,18 +86,20 @@ export const makePromptConversations = (
 ): PromptConversations => ({
   window,
   names,
-  known: new KnownConversations(remembered * beginningsEach),
+  known: new KnownConversations(remembered),
   sessions: new BoundedMap(whole)
 })
 
 type Messages = ReadonlyArray<Prompt.Message>
 
-/** A prompt of a call, with the names of its beginnings and what is known of it. */
-export interface KnownPrompt {
+/** A call and its prompt, with the names of the beginnings of that and what is known of it. */
+export interface PromptCall {
+  readonly method: string
+  readonly declared: Declarations
   readonly content: Messages
   readonly names: ReadonlyArray<Hash | "">
-  readonly beginning: KnownBeginning<PromptView, MeasuredPrompt>
-  /** All its messages, counted. */
+  readonly beginning: SentBeginning<PromptView, MeasuredPrompt>
+  /** All messages of the prompt, counted. */
   readonly counted: CountedMessages
 }
 
@@ -112,12 +111,6 @@ export interface OpenedPrompt {
   readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
   /** How a range that leaves is named, for a conversation that exists in its caller's history only. */
   readonly naming: ((known: KnownConversation) => RangeNaming) | undefined
-}
-
-/** A prompt that may have to be compressed, and the call that sends it. */
-export interface PromptCall extends KnownPrompt {
-  readonly method: string
-  readonly declared: Declarations
 }
 
 type Services = Compression | TempStore | TokenCounter
@@ -140,23 +133,19 @@ export const countUpTo = Effect.fnUntraced(function* (
   return { messages: end, spoken, system }
 })
 
-/** Estimated tokens of a prompt as it is sent with a view. */
-const tokensWith = ({ spoken, system }: CountedMessages, view: PromptView | undefined): number =>
-  system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
+/** Estimated tokens of a call whose prompt is sent with a view. */
+export const tokensOf = ({ counted: { spoken, system }, declared }: PromptCall, view: PromptView | undefined): number =>
+  declared.tokens + system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
 
-/** Estimated tokens of a prompt as it is sent now. */
-export const tokensOf = ({ beginning, counted }: KnownPrompt): number => tokensWith(counted, beginning.view)
-
-/** Finds what is known of a prompt, and counts what is new in it. */
+/** Finds what is known of the prompt of a call, and counts what is new in it. */
 export const findPrompt = Effect.fnUntraced(function* (
   { known, window }: PromptConversations,
-  content: Messages,
-  names: ReadonlyArray<Hash | "">
-): Effect.fn.Return<KnownPrompt, AiError.AiError> {
+  call: Omit<PromptCall, "beginning" | "counted">
+): Effect.fn.Return<PromptCall, AiError.AiError> {
+  const { content, names } = call
   const beginning = known.find(names)
-  const counted = yield* countUpTo(window, beginning.counted, content, content.length)
-  beginning.counted = counted
-  return { content, names, counted, beginning }
+  beginning.counted = yield* countUpTo(window, beginning.counted, content, content.length)
+  return { ...call, beginning, counted: beginning.counted }
 })
 
 /** The messages sent for a prompt: what its view shows, then the caller's own messages. The same list where nothing changes. */
@@ -242,9 +231,9 @@ const goneFrom = (conversation: Conversation): number => {
 }
 
 /** Opens the conversation of a prompt that exists in its caller's history only. */
-export const openHistory = (all: PromptConversations, { beginning, content, names }: PromptCall) =>
-  Effect.map(sessionOf(all, beginning.view, content), (known): OpenedPrompt => ({
-    view: beginning.view,
+export const openHistory = (all: PromptConversations, { beginning: { view }, content, names }: PromptCall) =>
+  Effect.map(sessionOf(all, view, content), (known): OpenedPrompt => ({
+    view,
     known,
     append: () => Effect.void,
     naming: rangeNaming(names)
@@ -256,14 +245,12 @@ class CompressionDue extends Data.TaggedError("CompressionDue") {}
 /** Makes a prompt fit, as far as `compress` may change its view, and returns what is sent. */
 const fitCall = Effect.fnUntraced(function* <E, R>(
   { window }: PromptConversations,
-  { beginning, content, counted, declared, method }: PromptCall,
+  call: PromptCall,
   viewNow: () => PromptView | undefined,
   compress: Parameters<typeof fit<E, R>>[2]["compress"]
 ) {
-  const request = Effect.sync(() => ({
-    messages: sentOf(viewNow(), content),
-    tokens: tokensWith(counted, viewNow()) + declared.tokens
-  }))
+  const { beginning, content, declared, method } = call
+  const request = Effect.sync(() => ({ messages: sentOf(viewNow(), content), tokens: tokensOf(call, viewNow()) }))
   const waiting = viewNow()?.waiting ?? 0
   const { measured, messages } = yield* fit<E | AiError.AiError, R>(
     window,
@@ -334,8 +321,10 @@ const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call
   )
   const remember = Effect.sync(() => {
     const { known, view } = shrinking
-    if (view === undefined || view === beginning.view) beginning.view = view
-    else all.known.remember(names, beginning, view)
+    if (view !== undefined && view !== beginning.view) {
+      all.known.remember(names, view, beginning.view)
+      beginning.view = view
+    }
     // The session of a key is read from its store.
     if (opened.naming !== undefined && view !== undefined && known !== undefined) all.sessions.set(view, known)
   })
@@ -353,7 +342,8 @@ export const shrink = <R>(
 ): Effect.Effect<Messages, AiError.AiError, Exclude<R, Scope.Scope> | Services> =>
   Effect.gen(function* () {
     const { beginning, method, names } = call
-    all.known.catchUp(names, beginning)
+    const shared = all.known.view(names)
+    if (shared !== undefined && shared.messages > (beginning.view?.messages ?? 0)) beginning.view = shared
     const asItIs = yield* fitCall(
       all,
       call,

@@ -45,7 +45,8 @@ type Messages = ReadonlyArray<Prompt.Message>
 const advice =
   "copy a handle exactly as it is shown; if its message is no longer sent, send the whole history, or repeat the call that returned it"
 
-const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice }) })
+/** The failure for a handle that a conversation without a key does not hold. */
+export const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice }) })
 
 /** Recall within the prompts of one language model. */
 export interface PromptRecall {
@@ -80,10 +81,11 @@ const find = Effect.fnUntraced(function* ({ names }: PromptRecall, content: Mess
   return rangeText(range.map((message) => ({ content: toContent(message) })))
 })
 
-/** The prompts that are searched, the innermost first. `name` is what was asked for. */
+/** The prompts that are searched, the innermost first: those of the calls around. `name` is what was asked for. */
 const promptsFor = Effect.fnUntraced(function* ({ only }: PromptRecall, name: string) {
   const around = yield* promptsAround
-  if (around.length > 0) return around
+  // A conversation with a key is found by that.
+  if (around.length > 0 || (yield* ConversationKey) !== undefined) return around
   return only === undefined ? yield* new TempStoreError({ reason: new ConversationNotNamed({ name }) }) : [only]
 })
 
@@ -97,26 +99,15 @@ export const search = Effect.fn("Recall.search")(function* (
   return yield* searchHidden(yield* read(content), request)
 })
 
-/** Returns the text behind a handle in the prompts of the calls around, or the requested part of it; undefined where they do not hold it. */
-export const recallAround = Effect.fnUntraced(function* (
+/** Returns the text behind a handle, or the requested part of it; undefined where the prompts do not hold it. */
+export const recall = Effect.fn("Recall.recall")(function* (
   prompts: PromptRecall,
   handle: Handle,
-  selection: Selection = {},
-  around?: ReadonlyArray<Prompt.Prompt>
+  selection: Selection = {}
 ) {
-  for (const { content } of around ?? (yield* promptsAround)) {
+  for (const { content } of yield* promptsFor(prompts, handle)) {
     const text = yield* find(prompts, content, handle)
     if (text !== undefined) return yield* select(text, selection)
   }
   return undefined
-})
-
-/** Returns the text behind a handle, or the requested part of it. */
-export const recall = Effect.fn("Recall.recall")(function* (
-  prompts: PromptRecall,
-  handle: Handle,
-  selection?: Selection
-) {
-  const searched = yield* promptsFor(prompts, handle)
-  return (yield* recallAround(prompts, handle, selection, searched)) ?? (yield* notHeld(handle))
 })

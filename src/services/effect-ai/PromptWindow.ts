@@ -71,12 +71,6 @@ export interface PromptRequest {
   readonly tokens: number
 }
 
-/** A request that fits. */
-export interface Fitting {
-  readonly messages: ReadonlyArray<Prompt.Message>
-  readonly measured: WindowGuard.MeasuredRequest
-}
-
 /** The name for the calibration of a model without a name. */
 const unnamedModel = "effect/ai"
 

@@ -77,9 +77,8 @@ export type GatewayPlan =
       readonly model: string
       readonly text: string
       readonly sent: SentView
-      /** Tokens of the client's request, and of the one that goes out. */
+      /** Tokens of the client's request. */
       readonly before: RequestTokens
-      readonly after: RequestTokens
       /** Whether this request caused the compression, and who wrote the snapshot. */
       readonly isNew: boolean
       readonly by: "code" | "model"

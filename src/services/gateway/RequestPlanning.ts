@@ -161,7 +161,6 @@ export const plan = Effect.fn("Gateway.plan")(function* (
     text: bodyWith(body, all, declaration),
     sent: { ...next, view, rest, messages: all, tokens },
     before,
-    after: tokens,
     isNew: made !== undefined,
     by: made?.by ?? "code",
     ...soon

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
 import {
   headOf,
+  likelyCost,
   mayGoOn,
   mayNameState,
   modelOf,
@@ -16,6 +17,7 @@ import {
   providerOfOther,
   routeOf
 } from "../../../src/domain/gateway/Route.ts"
+import { answerLength } from "../../../src/domain/model/ModelLimits.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 
 const targetOf = (path: string): RequestTarget => requestTarget(path) ?? { path: "", query: [] }
@@ -301,6 +303,10 @@ describe("a request with the operator's key", () => {
       false
     ],
     [`{"contents":[{"parts":[{"functionResponse":{"name":"t","response":{"file_id":"own"}}}]}]}`, false],
+    // A key that stands twice: some providers take the first value.
+    [`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"file_of_acme","file_id":null}]}]}`, true],
+    [`{"input":[{"type":"item_reference","id":"msg_of_acme","\\u0069d":"msg_1"}]}`, true],
+    [`{"input":[{"role":"user","content":"twice: \\"id\\": 1, \\"id\\": 2"}]}`, false],
     ["", true]
   ])("may name state of the account: %s: %s", (text, expected) => {
     assert.strictEqual(mayNameState(text), expected)
@@ -318,6 +324,30 @@ describe("a request whose tokens are counted", () => {
     ["no JSON", false]
   ])("may go on without its client: %s: %s", (text, expected) => {
     assert.strictEqual(mayGoOn(text), expected)
+  })
+})
+
+describe("the tokens that a request may cost", () => {
+  it.each([
+    ["openai", `{"model":"m","max_tokens":100}`, 100],
+    ["openai", `{"model":"m","max_tokens":100,"n":3}`, 300],
+    ["openai", `{"model":"m","max_tokens":100,"n":null}`, 100],
+    ["openai", `{"model":"m","max_tokens":100,"best_of":4,"n":2}`, 400],
+    ["openai", `{"model":"gpt-4o","max_tokens":-1,"n":2}`, 2 * answerLength("gpt-4o")],
+    ["openai", `{"model":"m","max_tokens":100,"reasoning":{"max_tokens":300}}`, 300],
+    ["openai", `{"model":"m","max_tokens":100,"thinking":{"type":"enabled","budget_tokens":300}}`, 300],
+    ["gemini", `{"generationConfig":{"maxOutputTokens":100,"thinkingConfig":{"thinkingBudget":300}}}`, 300],
+    // Which of two a server takes is its own affair.
+    ["openai", `{"model":"m","max_tokens":10,"max_completion_tokens":100}`, 100],
+    ["openai", `{"model":"m","max_tokens":100,"n":4,"max_tokens":10,"\\u006e":1}`, 400],
+    ["gemini", `{"contents":[],"generationConfig":{"maxOutputTokens":100}}`, 100],
+    ["gemini", `{"contents":[],"generation_config":{"max_output_tokens":100,"candidate_count":2}}`, 200],
+    ["gemini", `{"generationConfig":{"maxOutputTokens":100},"generationConfig":{"candidateCount":3}}`, 300],
+    ["gemini", `{"contents":[],"generationConfig":{"candidateCount":2}}`, 2 * answerLength("gemini-2.5-pro")],
+    ["gemini", `${`{"thinking":`.repeat(50_000)}{"n":9}${"}".repeat(50_000)}`, answerLength("gemini-2.5-pro")]
+  ] as const)("holds back for %s: %.80s: %d", (api, text, expected) => {
+    const route = at(api === "openai" ? "/v1/chat/completions" : "/v1beta/models/gemini-2.5-pro:generateContent")
+    assert.strictEqual(route && likelyCost(route, 400, text), 100 + expected)
   })
 })
 

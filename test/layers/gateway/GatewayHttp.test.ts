@@ -370,6 +370,53 @@ describe("the operator", () => {
     assert.deepStrictEqual(statuses, [...Array<number>(29).fill(429), 200])
   })
 
+  it.live("limits them by their texts, however small the bodies are compressed", function* () {
+    const held: Array<ServerResponse> = []
+    const { gateway } = yield* scene(
+      () => ({ write: (response: ServerResponse) => void held.push(response) }),
+      {},
+      { tokens: 100_000 }
+    )
+    const text = JSON.stringify({
+      ...codecs.chat.body(codecs.chat.user("word ".repeat(100_000)), false),
+      max_tokens: 1
+    })
+    const statuses: Array<number> = []
+    const ask = Effect.promise(() =>
+      fetchFrom(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: "Bearer key", "content-encoding": "gzip" },
+        body: zlib.gzipSync(text)
+      }).then(async (response) => {
+        await response.text()
+        statuses.push(response.status)
+      })
+    )
+    const asked = yield* Effect.forkChild(Effect.all([ask, ask], { concurrency: "unbounded" }))
+    yield* Effect.repeat(Effect.sleep("1 millis"), { until: () => statuses.length + held.length >= 2 })
+    for (const response of held) response.writeHead(200, { "content-type": "application/json" }).end("{}")
+    yield* Fiber.join(asked)
+    assert.deepStrictEqual(statuses, [429, 200])
+  })
+
+  it.live.each([
+    ["a byte that is no UTF-8", (text: string) => Buffer.from(text.replace("hello", "\u00ff"), "latin1"), "identity"],
+    ["an encoding that it does not have", (text: string) => Buffer.from(text), "gzip"]
+  ] as const)("limits no tokens of a body that cannot be read: %s", function* ([, bytesOf, encoding]) {
+    const { gateway, provider } = yield* scene(noted, {}, { tokens: 1_000_000 })
+    const text = JSON.stringify({ ...codecs.responses.body(codecs.responses.user("hello"), false), background: true })
+    const answer = yield* Effect.promise(() =>
+      fetchFrom(`${gateway.url}/v1/responses`, {
+        method: "POST",
+        headers: { authorization: "Bearer key", "content-encoding": encoding },
+        body: bytesOf(text)
+      }).then(async (response) => [response.status, await response.text()])
+    )
+    assert.strictEqual(answer[0], 403)
+    assert.include(answer[1], "with a budget of tokens the body must be JSON that can be read")
+    assert.lengthOf(provider.requests, 0)
+  })
+
   it.live("names tenants, whose keys count together", function* () {
     const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
     const { gateway } = yield* scene(noted, {}, { tenants: { acme: { keys, budgets: { requests: 2 } } } })

@@ -11,98 +11,97 @@ const make = (size = 8) => new KnownConversations<CountedMessages>(size)
 const viewOf = (messages: number): CountedMessages => ({ messages, spoken: messages * 10, system: 1 })
 
 describe("a known conversation", () => {
-  it("is the same for the same beginning, and has the view and the lock of the one it continues", () => {
+  it("is the same for the same beginning, and has the lock of the one it continues", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))
     assert.strictEqual(all.find(namesOf("ab")), begun)
     assert.notStrictEqual(all.find(namesOf("ac")), begun)
     const view = viewOf(1)
-    all.remember(namesOf("ab"), begun, view)
+    all.remember(namesOf("ab"), view)
     const next = all.find(namesOf("abcd"))
-    assert.deepStrictEqual([next.view, next.length], [view, 4])
+    assert.deepStrictEqual([all.view(namesOf("abcd")), next.length], [view, 4])
     assert.strictEqual(next.turn, begun.turn)
   })
 
-  it("keeps the first of two compressions of as many messages, and the longer of others", () => {
+  it("goes on with what it sent, whoever compresses more of its beginning", () => {
     const all = make()
-    const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
-    const [first, second] = [viewOf(1), viewOf(1)]
-    all.remember(namesOf("abc"), one, first)
-    all.remember(namesOf("abd"), other, second)
-    assert.strictEqual(all.find(namesOf("a")).view, first)
-    assert.strictEqual(all.find(namesOf("ae")).view, first)
+    const [own, other] = [viewOf(1), viewOf(2)]
+    all.find(namesOf("abc")).view = own
+    all.remember(namesOf("ab"), other)
+    assert.strictEqual(all.find(namesOf("abc")).view, own)
+    assert.strictEqual(all.find(namesOf("abcd")).view, own)
+    assert.strictEqual(all.find(namesOf("abx")).view, other)
   })
 
   it("branches where it was compressed, and nowhere else", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))
     const view = viewOf(2)
-    all.remember(namesOf("ab"), begun, view)
+    all.remember(namesOf("ab"), view)
     const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
-    assert.deepStrictEqual([one.view, other.view], [view, view])
-    assert.notStrictEqual(one.turn, other.turn)
+    assert.deepStrictEqual([all.view(namesOf("abc")), all.view(namesOf("abd"))], [view, view])
+    assert.lengthOf(new Set([begun.turn, one.turn, other.turn]), 3)
+    assert.strictEqual(all.find(namesOf("ab")), begun)
     // What was continued is gone: another continuation of it finds the compression before.
     all.find(namesOf("abce"))
     assert.notStrictEqual(all.find(namesOf("abc")), one)
   })
 
-  it("catches up with a longer compression of its beginning, by whomever", () => {
+  it("has the longest compression of its beginning, by whomever, and counts on from there", () => {
     const all = make()
-    const late = all.find(namesOf("abcd"))
-    const view = viewOf(2)
-    const early = all.find(namesOf("abc"))
-    all.remember(namesOf("abc"), early, viewOf(1))
-    all.remember(namesOf("abc"), early, view)
-    assert.isUndefined(late.view)
-    all.catchUp(namesOf("abcd"), late)
-    assert.strictEqual(late.view, view)
-    // A shorter one changes nothing.
-    all.remember(namesOf("ax"), all.find(namesOf("ax")), viewOf(1))
-    all.catchUp(namesOf("abcd"), late)
-    assert.strictEqual(late.view, view)
+    all.find(namesOf("abcd"))
+    const [shorter, longer] = [viewOf(1), viewOf(2)]
+    all.remember(namesOf("abc"), shorter)
+    assert.strictEqual(all.view(namesOf("abcd")), shorter)
+    all.remember(namesOf("abc"), longer)
+    assert.strictEqual(all.view(namesOf("abcd")), longer)
+    assert.strictEqual(all.view(namesOf("a")), shorter)
+    assert.isUndefined(all.view(namesOf("b")))
+    assert.strictEqual(all.find(namesOf("abx")).counted, longer)
   })
 
-  it("keeps the longer compression of a conversation that was continued meanwhile", () => {
+  it("does not count anew what was counted behind its compression", () => {
     const all = make()
-    const begun = all.find(namesOf("ab"))
-    const next = all.find(namesOf("abc"))
-    const longer = viewOf(3)
-    all.remember(namesOf("abc"), next, longer)
-    all.remember(namesOf("ab"), begun, viewOf(2))
-    assert.strictEqual(all.find(namesOf("abc")).view, longer)
-    assert.deepStrictEqual(all.find(namesOf("abx")).view, viewOf(2))
+    const counted = viewOf(3)
+    all.find(namesOf("abc")).counted = counted
+    all.remember(namesOf("abc"), viewOf(2))
+    assert.strictEqual(all.find(namesOf("abcd")).counted, counted)
   })
 
-  it("keeps the compression that was first, so that all who branch there send the same", () => {
+  it("keeps the compression that was first, so that all who branch there send the same, until that is replaced", () => {
     const all = make()
-    const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
-    const first = viewOf(2)
-    all.remember(namesOf("abc"), one, first)
-    all.remember(namesOf("abd"), other, viewOf(2))
-    const branch = all.find(namesOf("abx"))
-    // It counts on from there.
-    assert.deepStrictEqual([branch.view, branch.counted], [first, viewOf(2)])
+    const [first, second] = [viewOf(2), viewOf(2)]
+    all.remember(namesOf("abc"), first)
+    all.remember(namesOf("abd"), second)
+    assert.strictEqual(all.view(namesOf("abx")), first)
+    all.remember(namesOf("abd"), second, first)
+    assert.strictEqual(all.view(namesOf("abx")), second)
   })
 
-  it("is sent where others branch from it, and not forgotten meanwhile", () => {
-    const all = make(3)
-    const view = viewOf(1)
-    all.remember(namesOf("ab"), all.find(namesOf("ab")), view)
-    for (const other of "cdefg") {
-      const branch = all.find(namesOf(`a${other}`))
-      assert.deepStrictEqual([branch.view, branch.counted], [view, viewOf(1)])
-      assert.isUndefined(all.find(namesOf(other)).view)
-    }
+  it("has no compression of nothing, which would be that of all", () => {
+    const all = make()
+    all.remember(namesOf("a"), viewOf(0))
+    assert.isUndefined(all.view(namesOf("a")))
+    assert.notStrictEqual(all.find([""]), all.find([""]))
   })
 
-  it("is forgotten when others were used since, and an empty one is none", () => {
+  it("is forgotten when others were used since, its compression when others of those were", () => {
     const all = make(2)
     const first = all.find(namesOf("a"))
     all.find(namesOf("b"))
     assert.strictEqual(all.find(namesOf("a")), first)
     all.find(namesOf("c"))
     assert.strictEqual(all.find(namesOf("a")), first)
-    assert.isUndefined(all.find(namesOf("b")).view)
-    assert.notStrictEqual(all.find([""]), all.find([""]))
+    const view = viewOf(1)
+    all.remember(namesOf("a"), view)
+    for (const other of "bcdef") {
+      assert.isUndefined(all.view(namesOf(other)))
+      all.remember(namesOf(other), viewOf(1))
+      all.find(namesOf(other))
+      // A branch uses it.
+      assert.strictEqual(all.view(namesOf(`a${other}`)), view)
+    }
+    assert.notStrictEqual(all.find(namesOf("a")), first)
+    assert.isUndefined(all.view(namesOf("b")))
   })
 })

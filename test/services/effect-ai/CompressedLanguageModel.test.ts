@@ -515,7 +515,10 @@ describe("a continued conversation", () => {
       const sent = yield* restarted(Effect.andThen(ask(long), Effect.andThen(ask(longer), latest)))
       assert.isDefined(snapshotOf(sent))
       assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
-    }).pipe(Effect.provide(services))
+      // Also while somebody else has its session open: nothing is written.
+      yield* SessionStore.use(({ open }) => open(idOfKey("a/b")))
+      assert.deepStrictEqual(yield* restarted(Effect.andThen(ask(longer), latest)), sent)
+    }).pipe(Effect.scoped, Effect.provide(services))
   })
 
   it.effect("is compressed once for two concurrent requests", function* () {
@@ -545,12 +548,16 @@ describe("a continued conversation", () => {
         assert.isAtLeast(handles.length, 2)
         const { recall } = yield* Recall
         const texts = yield* Effect.forEach(handles, (handle) => recall(handle))
+        // Conversations that are not compressed have none forgotten that is.
         for (let n = 0; n < 4; n += 1) yield* ask([says(`Something else ${n}.`)])
+        yield* ask(long)
+        assert.strictEqual(written(), 1)
+        yield* ask([...conversation("else", 25), says("And now?")])
         const again = yield* Effect.forEach(handles, (handle) => recall(handle)).pipe(Recall.within(long))
         assert.deepStrictEqual(again, texts)
         yield* ask(long)
         assert.deepStrictEqual(yield* latest, first)
-        assert.strictEqual(written(), "remembered" in bounds ? 2 : 1)
+        assert.strictEqual(written(), "remembered" in bounds ? 3 : 2)
         // What comes next is what would have come had nobody forgotten anything.
         const grown = [...long, ...conversation("more", 25), says("Well?")]
         yield* ask(grown)

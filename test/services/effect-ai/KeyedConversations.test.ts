@@ -9,7 +9,6 @@ import * as KeyedConversations from "../../../src/services/effect-ai/KeyedConver
 import {
   findPrompt,
   makePromptConversations,
-  type PromptCall,
   type PromptView,
   shrink
 } from "../../../src/services/effect-ai/PromptConversations.ts"
@@ -43,10 +42,10 @@ describe("conversations with keys", () => {
       let content: ReadonlyArray<Prompt.Message> = []
       for (let turn = 0; turn < 20; turn += 1) {
         content = [...content, says(`${turn}: ${"src/parser is red. ".repeat(40)}`)]
-        const found = yield* findPrompt(all, content, yield* namesOf(names, content, "a"))
-        const call: PromptCall = { ...found, method: "generateText", declared: noDeclarations }
+        const known = { content, names: yield* namesOf(names, content, "a") }
+        const call = yield* findPrompt(all, { ...known, method: "generateText", declared: noDeclarations })
         yield* shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
-        if (found.beginning.view !== undefined) views.add(found.beginning.view)
+        if (call.beginning.view !== undefined) views.add(call.beginning.view)
         content = [...content, answers(`${turn}`)]
       }
       assert.isAbove(views.size, 3)

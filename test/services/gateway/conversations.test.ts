@@ -157,7 +157,7 @@ const session = Effect.fnUntraced(function* (
     }
     if (plan.isNew) compressed.count += 1
     if (plan.by === "model") compressed.prepared += 1
-    assert.isAtMost(plan.after.total, window, "the request does not fit")
+    assert.isAtMost(plan.sent.tokens.total, window, "the request does not fit")
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
@@ -507,7 +507,7 @@ describe("the next compression of a conversation", () => {
           if (plan._tag !== "Changed") return assert.fail("it is not compressed")
           const { declaration } = plan.sent
           return {
-            after: plan.after.total,
+            after: plan.sent.tokens.total,
             declared: declaration === undefined ? 0 : estimateText(declaration.inDialect)
           }
         })
