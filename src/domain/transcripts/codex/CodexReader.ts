@@ -20,16 +20,7 @@ import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { type CopiesState, endsCopies } from "./Copies.ts"
-import {
-  carriedMessage,
-  carrier,
-  continuesMessage,
-  type ItemMessage,
-  messageOf,
-  readExact,
-  withMarks,
-  readItem
-} from "./Items.ts"
+import { carriedMessage, carrier, continuesMessage, type ItemMessage, messageOf, withMarks, readItem } from "./Items.ts"
 import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */
@@ -141,16 +132,15 @@ class Rollout {
     text: string,
     line: number
   ): Problem | undefined {
-    const exact = readExact(record)
-    if (isProblem(exact)) return exact
-    const isCarried = exact !== undefined && item.type === carrier
+    const isCarried = item.type === carrier && "palimpsest" in record
     const found = isCarried
-      ? carriedMessage(item, record)
+      ? carriedMessage(item.role, record, text)
       : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
     if (found === undefined) return undefined
     if (isProblem(found)) return problemUnder(root.join("."), found)
-    const marks = "palimpsest" in record ? readMarks(record) : {}
-    this.add(this.join(this.open, withMarks(found, marks, exact), marks, line, at, textAt(item, "id")))
+    const whole = isCarried ? found : withMarks(found, record, text)
+    if (isProblem(whole)) return whole
+    this.add(this.join(this.open, whole, readMarks(record), line, at, textAt(item, "id")))
     if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
     return undefined
   }
@@ -321,7 +311,9 @@ class Rollout {
       return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
     const carried: Array<Turn> = []
     for (const [index, message] of messages.entries()) {
-      const found = carriedMessage(message)
+      const found = isJson(message)
+        ? carriedMessage(message.role, message, "")
+        : recordProblem("", "expected a message")
       if (isProblem(found)) return problemUnder(`palimpsest.messages[${index}]`, found)
       carried.push(this.join(undefined, found, {}, line, timeAt(record), undefined))
     }
