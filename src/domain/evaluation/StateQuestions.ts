@@ -10,7 +10,7 @@ import {
   provesSuccess,
   succeeded
 } from "../compression/evidence/Commands.ts"
-import { type Commit, commitsAfter } from "../compression/evidence/Commits.ts"
+import { commitsAfter, noCommits } from "../compression/evidence/Commits.ts"
 import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
@@ -186,7 +186,7 @@ export class WorkState {
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()
   private readonly refusals = new Map<string, EntryId>()
-  private commits: ReadonlyArray<Commit> = []
+  private commits = noCommits
   /** The decoy commands that are not mentioned. */
   private decoys = decoyCommands
 
@@ -299,7 +299,7 @@ export class WorkState {
     const last = this.entries.at(-1)?.id
     if (last === undefined) return []
     // A colleague asks what is broken, what was published, and what the last run of each check said.
-    const commits = this.commits.flatMap(({ entry, hash, subject }) =>
+    const commits = this.commits.present.flatMap(({ entry, hash, subject }) =>
       hash === "" ? [] : [[plain(subject), entry] as const]
     )
     const asked = new Set([...this.failing.keys(), ...this.published, ...this.lastChecks.values()])

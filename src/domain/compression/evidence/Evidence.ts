@@ -181,7 +181,7 @@ const act = (
     })
   else if (action._tag === "Command") {
     state.files.takenBack = recordRun(state.commands, id, action, answer)
-    state.files.committed = state.commands.commits.at(-1)?.entry
+    state.files.committed = state.commands.commits.present.at(-1)?.entry
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
@@ -547,7 +547,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   return {
     ...state,
     ...commands,
-    commits: commands.commits.filter(({ hash }) => hash !== ""),
+    commits: commands.commits.present.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
     todos: todos.list,

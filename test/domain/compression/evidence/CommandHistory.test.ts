@@ -426,6 +426,50 @@ describe("commits that were taken back are no longer told, and their files neith
     )
   })
 
+  it.each<readonly [what: string, commits: string, ...runs: ReadonlyArray<readonly [string, string?]>]>([
+    ["a commit from before", "", ["git reset --hard 0a1b2c3"]],
+    ["one that git names", "", ["git reset --hard v1.2", "HEAD is now at 0a1b2c3 Z"]],
+    ["more steps than commits", "", ["git reset --soft HEAD~9"]],
+    ["a branch that git names", "", ["git fetch && git reset --hard main", "HEAD is now at 0a1b2c3 Z"]],
+    ["a remote branch", "", ["git fetch && git reset --hard origin/main"]],
+    ["the upstream", "", ["git reset --soft '@{u}'"]],
+    ["a branch that only it names", "A B", ["git reset --soft main"]],
+    [
+      "a remote branch that has them",
+      "A B",
+      ["git push"],
+      ["git reset --hard origin/main", "HEAD is now at 0a1b2c3 M"]
+    ],
+    ["no place", "A B", ["git reset --hard", "HEAD is now at 0a1b2c3 Z"]],
+    ["HEAD", "A B", ["git reset --hard HEAD", "HEAD is now at 0a1b2c3 Z"]],
+    [
+      "a remote branch that has the first ones",
+      "A B",
+      ["git push"],
+      ["git commit -m C", "[main 3c4d5e6] C"],
+      ["git reset --hard origin/main", "HEAD is now at 2b3c4d5 B"]
+    ],
+    [
+      "one that may be a quiet commit",
+      "A B",
+      ["git commit -qm C"],
+      ["git commit -m D", "[main 4d5e6f7] D"],
+      ["git reset --hard 3c4d5e6"]
+    ],
+    ["one that may be made anew", "A B", ["git rebase main"], ["git reset --hard 3c4d5e6"]],
+    ["one of them, and back", "A B", ["git reset --hard 1a2b3c4"], ["git reset --hard 2b3c4d5"]],
+    [
+      "one from before, and back by the log of references",
+      "A B",
+      ["git reset --hard 0a1b2c3"],
+      ["git reset --hard 'HEAD@{1}'", "HEAD is now at 2b3c4d5 B"]
+    ],
+    ["a dry run of a push", "", ["git push --dry-run"], ["git reset --hard origin/main"]]
+  ])("by a reset to %s", (_, commits, ...runs) => {
+    const { commits: told } = evidenceOf(...log, ...runs.map(([command, output]) => ran(command, output ?? "")))
+    assert.strictEqual(told.map(({ subject }) => subject).join(" "), commits)
+  })
+
   it("by a revert, the revert of it, and a reset to before what a revert without a commit left", () => {
     const reverted = ran("git revert --no-edit HEAD", '[main 3c4d5e6] Revert "B"')
     const reapplied = ran("git revert --no-edit HEAD", '[main 4d5e6f7] Reapply "B"')
