@@ -113,63 +113,42 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
 }
 
 /**
- * Adds the lines beside the chain to their turns. Parallel calls and their results hang on different lines of one message,
- * of which only one is on the chain. The others are lines with the turn's message id, and results of its calls that no line
- * on the chain holds.
+ * Returns the chain with the lines beside it that belong to it, each behind the line that it belongs to. Parallel calls and their
+ * results hang on different lines of one message, of which only one is on the chain. The others are lines with its message id, results of
+ * its calls that no line on the chain holds, and what was shown with such a result, or with one whose next result is on the chain.
  */
-const gather = (segments: Array<ChainSegment>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
-  const used = new Set<Line>()
-  const byMessage = new Map<string, Turn>()
-  for (const turn of segments) {
-    const message = turn._tag === "Model" ? turn.lines[0]?.message?.messageId : undefined
-    if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
+const withAside = (chain: ReadonlyArray<Line>, aside: ReadonlyArray<Line>): ReadonlyArray<Line> => {
+  const behind = new Map<Line, Array<Line>>()
+  const lines = (line: Line): ReadonlyArray<Line> => [line, ...(behind.get(line) ?? []).flatMap(lines)]
+  const add = (line: Line, before: Line | undefined): boolean => {
+    if (before === undefined) return false
+    const others = behind.get(before)
+    if (others === undefined) behind.set(before, [line])
+    else others.push(line)
+    return true
+  }
+  const byMessage = new Map<string, Line>()
+  for (const line of chain) {
+    const message = messageOf(line)
+    if (message?.role === "model" && !byMessage.has(message.messageId)) byMessage.set(message.messageId, line)
   }
   for (const line of aside) {
-    const turn = messageOf(line)?.role === "model" ? byMessage.get(line.message?.messageId ?? "") : undefined
-    if (turn === undefined) continue
-    turn.lines.push(line)
-    used.add(line)
+    const message = messageOf(line)
+    if (message?.role === "model") add(line, byMessage.get(message.messageId))
   }
-  const callers = new Map<string, ChainSegment>()
-  const answered = new Set<string>()
-  for (const turn of segments) {
-    if (turn._tag === "Compaction") continue
-    for (const line of turn.lines) {
-      for (const call of callsIn(line)) callers.set(call, turn)
-      for (const answer of answersIn(line)) answered.add(answer)
-    }
-  }
-  const late = new Map<ChainSegment, Array<Line>>()
+  const spoken = chain.flatMap(lines).filter((line) => line.message?.kind !== "summary")
+  const callers = new Map(spoken.flatMap((line) => callsIn(line).map((call) => [call, line] as const)))
+  const answered = new Set(spoken.flatMap(answersIn))
   for (const line of aside) {
     const ids = answersIn(line)
     const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
-    if (caller === undefined || ids.some((id) => answered.has(id))) continue
-    for (const id of ids) answered.add(id)
-    late.set(caller, [...(late.get(caller) ?? []), line])
-    used.add(line)
+    if (!ids.some((id) => answered.has(id)) && add(line, caller)) for (const id of ids) answered.add(id)
   }
-  for (const [caller, lines] of late) {
-    const at = segments.indexOf(caller) + 1
-    const next = segments[at]
-    if (isOpenTurn(next)) for (const each of lines) next.lines.push(each)
-    else segments.splice(at, 0, { _tag: "Answers", lines })
-  }
-  // What was shown with a result that is not on the chain, or whose next result is.
-  const holders = new Map<string, ChainSegment>()
-  for (const turn of segments) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
-  for (const line of aside.filter(isAttached).sort(byTime)) {
-    const holder = holders.get(line.parent ?? "")
-    if (holder === undefined || holder._tag === "Compaction") continue
-    const next = holder._tag === "Answers" ? segments[segments.indexOf(holder) + 1] : holder
-    const [first] = next === undefined || next._tag !== "Other" ? [] : next.lines
-    const shown: Turn =
-      next?._tag === "Other" && first !== undefined && isAttached(first) ? next : { _tag: "Other", lines: [] }
-    if (shown !== next) segments.splice(segments.indexOf(holder) + 1, 0, shown)
-    shown.lines.push(line)
-    holders.set(line.uuid, shown)
-    used.add(line)
-  }
-  return used
+  const results = chain.flatMap(lines).filter((line) => answersIn(line).length > 0)
+  const holders = new Map(results.map((line) => [line.uuid, line]))
+  for (const line of aside.filter(isAttached).sort(byTime))
+    if (add(line, holders.get(line.parent ?? ""))) holders.set(line.uuid, line)
+  return chain.flatMap(lines)
 }
 
 /** Returns the text of a slash command, which has its own form. */
@@ -420,14 +399,16 @@ function* transcript(
     chain.filter((line) => messageOf(line)?.role === role)
   )
   const repeated = copiesOf(copiesOf(ofModel ?? [], chain).size === 0 ? [] : (ofUser ?? []), chain)
-  const lines = chain.filter((line) => !repeated.has(line))
   const onChain = new Set(chain)
   const side = leaf?.sidechain ?? false
   const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
+  const lines = withAside(
+    chain.filter((line) => !repeated.has(line)),
+    aside
+  )
   const segments = segmentsOf(lines, skipped)
-  const used = gather(segments, aside)
-  const taken = new Set([...lines, ...used])
-  const left = aside.filter((line) => !used.has(line))
+  const taken = new Set(lines)
+  const left = aside.filter((line) => !taken.has(line))
   const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
   const delivered = yield* deliver(segments, queue, tree.messages, taken, copies)
   skipped.add("queue-operation", queue.records - delivered)
