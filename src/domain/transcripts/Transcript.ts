@@ -103,10 +103,12 @@ interface VisibleMessage {
 
 const isEnvironment = ({ draft }: VisibleMessage): boolean => draft.author === "environment"
 
-/** Tracks the agent's view while messages are added and compactions replace them, for formats that write all of it. */
+/** Collects steps, and tracks the agent's view while messages are added and compactions replace them. */
 export class VisibleMessages {
+  readonly steps: Array<Step> = []
+  /** The number of the next message. */
+  messages = 0
   private items: Array<VisibleMessage> = []
-  private messages = 0
 
   /** The messages of the view, in order. */
   get drafts(): ReadonlyArray<Draft> {
@@ -120,6 +122,7 @@ export class VisibleMessages {
 
   /** Adds a message, or applies a compaction: its inserted messages, then the kept ones. */
   add(step: Step): void {
+    this.steps.push(step)
     if (step._tag === "Message") {
       this.items.push({ draft: step.draft, message: this.messages })
       this.messages += 1

@@ -393,7 +393,6 @@ class Recording {
   }
 
   *end(): SlicedWork<Transcript> {
-    const steps: Array<Step> = []
     const counted = new Set<string | MessageRecord>()
     const owed = new Set<string>()
     const seen = new VisibleMessages()
@@ -417,16 +416,11 @@ class Recording {
         const count = yield* kept(inserted, others)
         const insert = inserted.slice(0, inserted.length - count)
         const keptFrom = others[others.length - count]?.message
-        const step: Compaction = { _tag: "Compaction", ...checkpoint, insert, keptFrom }
-        steps.push(step)
-        seen.add(step)
+        seen.add({ _tag: "Compaction", ...checkpoint, insert, keptFrom })
       }
-      for (const draft of added) {
-        const step: Step = { _tag: "Message", draft }
-        steps.push(step)
-        seen.add(step)
-      }
+      for (const draft of added) seen.add({ _tag: "Message", draft })
     }
+    const { steps } = seen
     const environment = steps.flatMap((step) =>
       step._tag === "Message" && step.draft.author === "environment" ? [step.draft.content] : []
     )
