@@ -46,6 +46,7 @@ import {
   recordResult,
   recordRun
 } from "./CommandHistory.ts"
+import type { CommitLog } from "./Commits.ts"
 import { decisionsIn } from "./Decisions.ts"
 import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
@@ -157,7 +158,8 @@ export interface Evidence
   extends
     Omit<Gathering, "files" | "commands" | "todos" | "weights">,
     Pick<FileHistory, "files" | "edits">,
-    Omit<CommandHistory, "background"> {
+    Omit<CommandHistory, "background" | "commits"> {
+  readonly commits: CommitLog["present"]
   readonly todos: TodoHistory["list"]
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>

@@ -466,7 +466,7 @@ describe("commits that were taken back are no longer told, and their files neith
     ],
     ["a dry run of a push", "", ["git push --dry-run"], ["git reset --hard origin/main"]]
   ])("by a reset to %s", (_, commits, ...runs) => {
-    const { commits: told } = evidenceOf(...log, ...runs.map(([command, output]) => ran(command, output ?? "")))
+    const { commits: told } = evidenceOf(...log, ...runs.map(([command = "", output = ""]) => ran(command, output)))
     assert.strictEqual(told.map(({ subject }) => subject).join(" "), commits)
   })
 
