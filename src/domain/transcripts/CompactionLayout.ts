@@ -4,15 +4,13 @@ import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
+import { type Compaction, VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
 import { callIdOf, Ids, isUuid, uuidOf } from "./WrittenRecords.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
  * are written again after the compaction and marked as repetitions.
  */
-
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** A message to write. */
 export interface Row {

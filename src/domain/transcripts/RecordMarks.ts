@@ -9,7 +9,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { Usage } from "../tokens/Tokens.ts"
 import { type Piece, wirePiece, samePieces } from "./ExactParts.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
-import { type Step, VisibleMessages } from "./Transcript.ts"
+import { type Compaction, type Step, VisibleMessages } from "./Transcript.ts"
 
 /**
  * Writes the lines of records for other agents, and reads what they carry besides. Under the key `palimpsest`, a record has exact parts and
@@ -193,8 +193,6 @@ export const exactLine = (
 }
 
 type Id = string | number
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
-
 /** A message that repeats another: its draft, the ids of its records, and the number of the original. */
 interface Again {
   readonly draft: Draft

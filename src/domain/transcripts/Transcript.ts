@@ -35,6 +35,9 @@ export type Step =
       readonly encryptedAt?: number
     }
 
+/** A compaction of another agent's conversation. */
+export type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
+
 /** The content of another agent's file. */
 export interface Transcript {
   readonly format: SourceFormat

@@ -27,8 +27,7 @@ import { encode } from "../../domain/text/Bytes.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { run } from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
-import type { Step, Transcript } from "../../domain/transcripts/Transcript.ts"
-import { draftsOf } from "../../domain/transcripts/Transcript.ts"
+import { type Compaction, draftsOf, type Step, type Transcript } from "../../domain/transcripts/Transcript.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
@@ -57,7 +56,7 @@ const patchOf = (
 const compaction = (
   conversation: Conversation,
   messages: ReadonlyMap<EntryId, number>,
-  { keptFrom, trigger }: Extract<Step, { readonly _tag: "Compaction" }>,
+  { keptFrom, trigger }: Compaction,
   insert: ReadonlyArray<Entry>,
   at: number
 ): SessionEvent => {

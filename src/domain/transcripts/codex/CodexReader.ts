@@ -19,9 +19,8 @@ import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem
 import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
-import { type CopiesState, endsCopies } from "./Copies.ts"
 import { carriedMessage, carrier, continuesMessage, type ItemMessage, messageOf, withMarks, readItem } from "./Items.ts"
-import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
+import { type CodexRecord, type CopiesState, decodeCodex, endsCopies, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */
 

@@ -11,7 +11,7 @@ import { natural } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Step, type Transcript, VisibleMessages } from "../Transcript.ts"
+import { type Compaction, type LineReader, recordReader, type Transcript, VisibleMessages } from "../Transcript.ts"
 import { folderIn, isSummary, messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
@@ -113,8 +113,6 @@ interface Held {
 /** By id. A record without an id is its own key. */
 type Records = Map<string | MessageRecord, Held>
 const keyOf = (message: MessageRecord): string | MessageRecord => message.id ?? message
-
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** The records that the agent saw from a checkpoint on, or from the beginning. */
 interface ViewSegment {
