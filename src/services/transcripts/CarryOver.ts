@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Path, Ref, Schema, type Scope } from "effect"
+import { Clock, Effect, FileSystem, Option, Path, Ref, Schema } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
@@ -126,15 +126,7 @@ const placeOf = Effect.fnUntraced(function* ({ agent, cameFrom, file, folder, fr
 })
 
 /** Carries a session over. The original stays as it is, and everything it held stays recallable from the new file. */
-export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
-  request: CarryOver
-): Effect.fn.Return<
-  Carried,
-  CarryOverError | SessionTooLarge,
-  | AgentSessions
-  | Effect.Services<ReturnType<typeof Chat.keep>>
-  | Exclude<Effect.Services<ReturnType<typeof Export.write>>, Scope.Scope>
-> {
+export const carryOver = Effect.fn("CarryOver.carryOver")(function* (request: CarryOver) {
   const { agent, below, file, folder, loaded } = request
   const { session } = loaded
   const fs = yield* FileSystem.FileSystem
@@ -180,5 +172,5 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
     bytes: { before: loaded.bytes, after: size },
     status,
     unheld
-  }
+  } satisfies Carried
 })

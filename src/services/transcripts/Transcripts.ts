@@ -33,15 +33,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** Returns the bytes of a regular file, of standard input or of a session in a database. Other files are not opened, because a pipe would hang. */
-const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
-  {
-    readonly bytes: Stream.Stream<Uint8Array, TranscriptError>
-    /** The size of a file. */
-    readonly size: number | undefined
-  },
-  TranscriptError,
-  FileSystem.FileSystem | Stdio.Stdio
-> {
+const bytesOf = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const stdio = yield* Stdio.Stdio
   const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
