@@ -245,19 +245,9 @@ export const lines = Effect.fn("Export.lines")(function* (
   format: FormatName,
   events: ReadonlyArray<SessionEvent>
 ): Effect.fn.Return<ReadonlyArray<string>> {
-  if (format === "palimpsest") return yield* Work.run(logLines(events))
+  if (format === "palimpsest") return yield* Work.run(Work.eachItem(events, (event) => encodeLine(event, new Map())))
   return (yield* inWords("", format, events.reduce(applyEvent, emptySession))).lines
 })
-
-function* logLines(events: ReadonlyArray<SessionEvent>): Work.SlicedWork<ReadonlyArray<string>> {
-  const all: Array<string> = []
-  for (const event of events) {
-    const line = encodeLine(event, new Map())
-    all.push(line)
-    yield
-  }
-  return all
-}
 
 /** Options of `write`. */
 export interface WriteOptions {
