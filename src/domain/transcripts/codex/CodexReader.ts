@@ -2,7 +2,7 @@ import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
-import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { eachItem, type SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import {
   draftOf,
@@ -18,7 +18,7 @@ import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
+import { type Compaction, type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedMessage, carrier, continuesMessage, type ItemMessage, messageOf, withMarks, readItem } from "./Items.ts"
 import { type CodexRecord, type CopiesState, decodeCodex, endsCopies, folderIn, ignoredKinds } from "./Record.ts"
 
@@ -38,13 +38,7 @@ interface Turn {
 }
 type TurnOrCompaction =
   | { readonly _tag: "Turn"; readonly turn: Turn }
-  | {
-      readonly _tag: "Compaction"
-      readonly insert: ReadonlyArray<Turn>
-      readonly trigger: "manual" | "auto"
-      readonly tokensBefore: number | undefined
-      readonly encryptedAt: number | undefined
-    }
+  | (Omit<Compaction, "insert"> & { readonly insert: ReadonlyArray<Turn> })
 
 /** Whether the user typed this message, as opposed to tool results and to text that Codex inserted. */
 const isTyped = ({ author, joins, role }: Turn): boolean =>
@@ -255,9 +249,10 @@ class Rollout {
     this.steps.push({
       _tag: "Compaction",
       insert,
-      encryptedAt,
+      keptFrom: undefined,
       trigger: readMarks(record).trigger ?? "auto",
-      tokensBefore: this.tokens
+      tokensBefore: this.tokens,
+      ...(encryptedAt === undefined ? {} : { encryptedAt })
     })
     this.close()
     this.tokens = undefined
@@ -320,27 +315,16 @@ class Rollout {
   }
 
   *transcript(): SlicedWork<Transcript> {
-    const steps: Array<Step> = []
-    for (const one of this.steps) {
-      if (one._tag === "Turn") steps.push({ _tag: "Message", draft: this.draft(one.turn) })
-      else {
-        steps.push({
-          _tag: "Compaction",
-          insert: one.insert.map((turn) => this.draft(turn)),
-          keptFrom: undefined,
-          trigger: one.trigger,
-          tokensBefore: one.tokensBefore,
-          ...(one.encryptedAt === undefined ? {} : { encryptedAt: one.encryptedAt })
-        })
-      }
-      yield
-    }
     return {
       format: "codex",
       session: this.session,
       cwd: this.cwd,
       model: this.model,
-      steps,
+      steps: yield* eachItem(this.steps, (one): Step =>
+        one._tag === "Turn"
+          ? { _tag: "Message", draft: this.draft(one.turn) }
+          : { ...one, insert: one.insert.map((turn) => this.draft(turn)) }
+      ),
       skipped: this.skipped.counts,
       unknown: this.skipped.unknown("Codex", this.version)
     }
