@@ -38,9 +38,6 @@ export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 /** Returns the message that a row or a compaction writes. */
 export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
-/** A part of the file that an agent sees at once. It sees at least the last one. */
-type VisibleSegment = ReadonlyArray<Row | Cut>
-
 /** Returns the kind of a part that a message of this role has no place for, as it is counted. */
 export const unheldKind = (role: Content["role"], part: Part): string => {
   if (isCall(part)) return "calls of the user"
@@ -61,15 +58,15 @@ export const isSummary = ({ author, content }: Draft): boolean =>
   !content.parts.some((part) => isCall(part) || isResponse(part))
 
 /**
- * Splits the steps into segments, of which each but the first begins with a compaction. `holds`: whether the compaction's
- * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
- * format can name the first kept message, and nothing is written again.
+ * Splits the steps into segments, of which each but the first begins with a compaction. An agent sees at least the last one.
+ * `holds`: whether the compaction's own record can hold the first inserted message. `keepsById`: when the record holds
+ * everything that was inserted, the format can name the first kept message, and nothing is written again.
  */
 function* segmentsOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
-): SlicedWork<ReadonlyArray<VisibleSegment>> {
+): SlicedWork<ReadonlyArray<ReadonlyArray<Row | Cut>>> {
   let segment: Array<Row | Cut> = []
   const segments = [segment]
   const shown = new VisibleMessages()

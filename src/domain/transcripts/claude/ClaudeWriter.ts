@@ -85,10 +85,6 @@ const resultOf = (part: Part, call: NativeCall): Json => {
   }
 }
 
-const noteMediaInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
-  if (functionResponse?.parts !== undefined) unheld.add("media in results")
-}
-
 const isForeign = (model: string | undefined): boolean => model !== undefined && !/claude/i.test(model)
 
 /** Returns the block of a part; undefined for one that the API refuses, such as a thought without a signature that it can check. */
@@ -128,7 +124,7 @@ const blocksOf = (
       unheld.add(unheldKind(content.role, part))
       continue
     }
-    noteMediaInResult(part, unheld)
+    if (part.functionResponse?.parts !== undefined) unheld.add("media in results")
     if (part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
     if (isResponse(part)) results.push(block)
     else others.push(block)

@@ -268,18 +268,9 @@ class Recording {
   private now: ViewSegment = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint with only the environment, until it is known whether the other messages are loaded again. */
   private unloaded: Records | undefined
-  private readonly skipped = new Skipped(ignoredKinds)
+  readonly skipped = new Skipped(ignoredKinds)
   private session: string | undefined
   private cwd: string | undefined
-
-  skip(kind: string): void {
-    this.skipped.add(kind)
-  }
-
-  /** Counts a record of a kind that no one reads. */
-  unread(kind: string): void {
-    this.skipped.addRecord(kind)
-  }
 
   describe({ folder, id }: Pick<SessionRecord, "folder" | "id">): void {
     this.session = id ?? this.session
@@ -314,7 +305,7 @@ class Recording {
       dropping = dropping || key === id
       if (!dropping) continue
       records.delete(key)
-      this.skip("rewound")
+      this.skipped.add("rewound")
     }
   }
 
@@ -371,7 +362,7 @@ class Recording {
       for (; at < end; at += 1) {
         const [key, held] = old[at] ?? []
         if (key === undefined || held === undefined || next.has(key)) continue
-        if (isContext(held) && renewed) this.skip("older environment message")
+        if (isContext(held) && renewed) this.skipped.add("older environment message")
         else if (!isPaired.has(held)) merged.set(key, held)
       }
     }
@@ -502,7 +493,7 @@ const readRecord = (recording: Recording, record: Json, text: string, line: numb
     case "Session":
       return readSession(recording, decoded, record, text, line)
     case "Other":
-      recording.unread(decoded.kind)
+      recording.skipped.addRecord(decoded.kind)
       return undefined
     case "Broken":
       return decoded.problem
