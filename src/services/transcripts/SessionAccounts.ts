@@ -68,7 +68,7 @@ const bookings = Effect.fnUntraced(function* (
   const index = yield* SessionIndex
   const agents = yield* AgentSessions
   /** The requests of a file that lies elsewhere. */
-  const scanned = (file: SessionFile) => Effect.map(scanFile(agents, file), ({ state }) => state.requests)
+  const scanned = (file: SessionFile) => Effect.map(scanFile(agents, file), ({ requests }) => requests)
   const booked = new Map<string, Booked>()
   const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
   const report = yield* ReportProgress

@@ -146,8 +146,10 @@ const withAside = (chain: ReadonlyArray<Line>, aside: ReadonlyArray<Line>): Read
   }
   const results = chain.flatMap(lines).filter((line) => answersIn(line).length > 0)
   const holders = new Map(results.map((line) => [line.uuid, line]))
-  for (const line of aside.filter(isAttached).sort(byTime))
-    if (add(line, holders.get(line.parent ?? ""))) holders.set(line.uuid, line)
+  for (const line of aside.filter(isAttached).sort(byTime)) {
+    const result = holders.get(line.parent ?? "")
+    if (result !== undefined && add(line, result)) holders.set(line.uuid, result)
+  }
   return chain.flatMap(lines)
 }
 
