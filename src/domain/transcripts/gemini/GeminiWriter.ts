@@ -153,7 +153,7 @@ const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
 }
 
 /** The records of a session while they are written. */
-const sessionRecords = ({ model, steps }: Transcript) => {
+const sessionRecords = ({ cwd, model, session, steps }: Transcript) => {
   const unheld = new Skipped()
   const ids = new Ids((n) => `m${n + 1}`)
   const idOf = new Map<Draft, string>()
@@ -161,8 +161,7 @@ const sessionRecords = ({ model, steps }: Transcript) => {
   let live = new Set<string>()
   const seen = new Set<Draft>()
   const time = clock(steps)
-  /** When the first message was said. */
-  const started = time.now
+  const startTime = isoTime(time.now)
   let environments: ReadonlyArray<Draft> = []
   /** The calls that a reader knows as owed at this point. */
   const owedIds = new Set<string>()
@@ -328,23 +327,22 @@ const sessionRecords = ({ model, steps }: Transcript) => {
     seen.add(draft)
   }
 
-  return { unheld, started, time, checkpoint, records }
-}
+  /** The latest known time, as ISO text. */
+  const now = (): string => isoTime(time.now)
 
-/** Returns the metadata besides the messages. */
-const metadataOf = (
-  { cwd, session }: Transcript,
-  { started, time }: ReturnType<typeof sessionRecords>,
-  lines: ReadonlyArray<string>
-) => ({
-  sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
-  // Gemini CLI has a SHA-256 of the folder here.
-  projectHash: digitsOf(cwd ?? "", 64),
-  startTime: isoTime(started),
-  lastUpdated: isoTime(time.now),
-  kind: "main",
-  ...(cwd === undefined ? {} : { cwd })
-})
+  /** Returns the metadata besides the messages. */
+  const metadata = (lines: ReadonlyArray<string>) => ({
+    sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
+    // Gemini CLI has a SHA-256 of the folder here.
+    projectHash: digitsOf(cwd ?? "", 64),
+    startTime,
+    lastUpdated: now(),
+    kind: "main",
+    ...(cwd === undefined ? {} : { cwd })
+  })
+
+  return { unheld, now, checkpoint, records, metadata }
+}
 
 /**
  * Writes records, one a line. A compaction becomes a checkpoint of the agent's whole view from then on. The hash of the
@@ -369,12 +367,12 @@ export const writeGemini: Writer = function* (transcript) {
     writing.checkpoint()
     const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
-    const updated = JSON.stringify(isoTime(writing.time.now))
+    const updated = JSON.stringify(writing.now())
     lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
   }
   for (const line of yield* writing.records(group, true)) lines.push(line)
   return {
-    lines: [recordLine(metadataOf(transcript, writing, lines)), ...lines],
+    lines: [recordLine(writing.metadata(lines)), ...lines],
     unheld: writing.unheld.counts
   }
 }
@@ -385,7 +383,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
   const shown = visibleAtEnd(transcript.steps)
   const lines = yield* writing.records(shown, true)
   writing.unheld.add("message before a compaction", transcript.steps.flatMap(draftsOf).length - shown.length)
-  const { kind, ...metadata } = metadataOf(transcript, writing, lines)
+  const { kind, ...metadata } = writing.metadata(lines)
   const head = recordLine(metadata).slice(0, -1)
   return {
     lines: [`${head},"messages":[${lines.join(",")}],"kind":${JSON.stringify(kind)}}`],
