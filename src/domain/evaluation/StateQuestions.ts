@@ -10,7 +10,7 @@ import {
   provesSuccess,
   succeeded
 } from "../compression/evidence/Commands.ts"
-import { commitsAfter, noCommits } from "../compression/evidence/Commits.ts"
+import { type CommitLog, commitsAfter, noCommits } from "../compression/evidence/Commits.ts"
 import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
@@ -186,13 +186,14 @@ export class WorkState {
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()
   private readonly refusals = new Map<string, EntryId>()
-  private commits = noCommits
+  private commits: CommitLog
   /** The decoy commands that are not mentioned. */
   private decoys = decoyCommands
 
   constructor(entries: ReadonlyArray<Entry>, folders: ReadonlyArray<string>) {
     this.entries = entries
     this.folders = folders
+    this.commits = noCommits(folders[0])
     this.responseOf = pairing(entries.map((entry): Content => entry.content)).responseOf
   }
 

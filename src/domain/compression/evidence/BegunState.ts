@@ -4,7 +4,6 @@ import { unprotect } from "../../text/UntrustedText.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CommandHistory, recordFailure } from "./CommandHistory.ts"
-import { noCommits } from "./Commits.ts"
 import { type FileHistory, fileHeadings } from "./FileHistory.ts"
 import type { TodoHistory } from "./TodoHistory.ts"
 
@@ -39,7 +38,7 @@ export const beginWith = ({ commands, files, todos }: State, entry: EntryId, sna
     }
   }
   if (snapshot.recent_actions.some(({ text }) => text.startsWith("- commit "))) {
-    commands.commits = { ...noCommits, present: [{ hash: "", subject: "", entry }] }
+    commands.commits = { ...commands.commits, present: [{ hash: "", subject: "", entry }] }
     files.committed = entry
   }
   const list = snapshot.task_state.flatMap(({ text }) => {

@@ -63,10 +63,10 @@ export interface CommandHistory {
 }
 
 /** Returns a history without commands. */
-export const emptyCommands = (): CommandHistory => ({
+export const emptyCommands = (cwd: string | undefined): CommandHistory => ({
   commands: new Map(),
   checks: new Map(),
-  commits: noCommits,
+  commits: noCommits(cwd),
   failures: new Map(),
   background: new Map()
 })

@@ -1,6 +1,7 @@
 import { isDryRun } from "../../actions/ProgramTask.ts"
 import { gitTasksOf } from "../../actions/ShellEffects.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
+import { liesIn } from "./FileHistory.ts"
 
 /** The commits of a conversation: those that commands made, but for those that a reset, a revert or an amended commit took back. */
 
@@ -10,12 +11,14 @@ export interface Commit {
   readonly hash: string
   readonly subject: string
   readonly entry: EntryId
-  /** The folder in which git was told to work (`-C`). */
+  /** The folder in which git was told to work, where it is another than the session's. */
   readonly folder?: string | undefined
 }
 
 /** The commits so far. */
 export interface CommitLog {
+  /** The folder of the session. */
+  readonly cwd: string | undefined
   /** Those that no command took back. */
   readonly present: ReadonlyArray<Commit>
   /** Those of a folder as they stood before each reset, the latest first: another reset can bring them back. */
@@ -27,7 +30,13 @@ export interface CommitLog {
 }
 
 /** The log before the first commit. */
-export const noCommits: CommitLog = { present: [], earlier: [], pushed: new Set(), rebased: new Set() }
+export const noCommits = (cwd: string | undefined): CommitLog => ({
+  cwd,
+  present: [],
+  earlier: [],
+  pushed: new Set(),
+  rebased: new Set()
+})
 
 /** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
 const commitForm =
@@ -114,6 +123,12 @@ interface Run {
 
 const quiet = { hash: "", subject: "" }
 
+/** Returns the folder in which git works; undefined for one that holds the session's, or that lies in it, and where the latter is not known. */
+const otherFolder = (folder: string | undefined, cwd: string | undefined): string | undefined => {
+  if (folder === undefined || !/^(?:\/|[A-Za-z]:)/.test(folder)) return folder
+  return cwd === undefined || folder === cwd || liesIn(folder, cwd) || liesIn(cwd, folder) ? undefined : folder
+}
+
 /** Returns the log after a task that worked, but for a commit that it makes. `own`: the commits of its folder. */
 const afterTask = (
   log: CommitLog,
@@ -146,8 +161,9 @@ export const commitsAfter = (log: CommitLog, run: Run): CommitLog => {
   const worked = exit === 0 && !/^(?:fatal|error): /m.test(output)
   let left = confirmed.length === 0 && ok === true ? [quiet] : confirmed
   let known = log
-  for (const [at, { folder, words }] of tasks.entries()) {
+  for (const [at, { folder: place, words }] of tasks.entries()) {
     const [task = "", ...rest] = words
+    const folder = otherFolder(place, log.cwd)
     const own = known.present.filter((one) => one.folder === folder)
     if (worked && !isDryRun("git", words)) known = afterTask(known, task, rest, own, output)
     if (!taskMakes(words)) continue

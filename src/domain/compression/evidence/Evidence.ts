@@ -135,7 +135,7 @@ class Gathering {
   /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
-  readonly commands = emptyCommands()
+  readonly commands: CommandHistory
   readonly todos = noTodos()
   readonly weights: NameWeights
   lastCall: LastCall | undefined
@@ -146,6 +146,7 @@ class Gathering {
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
+    this.commands = emptyCommands(cwd)
     this.weights = { names: new Map(), now: 0, isOnWindows: hasWindowsPaths(cwd ?? "") }
   }
 }

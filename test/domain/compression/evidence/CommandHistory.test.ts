@@ -7,7 +7,9 @@ import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
 import { broke, calls, edited, type MadeCall, ran, saw, wrote } from "../../../support/toolCalls.ts"
 
-const evidenceOf = (...made: ReadonlyArray<MadeCall>) => runSync(gatherEvidence(entriesOf(calls(...made))))
+const evidenceIn = (cwd: string | undefined, ...made: ReadonlyArray<MadeCall>) =>
+  runSync(gatherEvidence(entriesOf(calls(...made)), { cwd }))
+const evidenceOf = (...made: ReadonlyArray<MadeCall>) => evidenceIn(undefined, ...made)
 const failed = (command: string, error = "no"): MadeCall => broke(command, `Exit code 1\nerror: ${error}`)
 const begun = (command: string, id: string): MadeCall => [
   "Bash",
@@ -464,9 +466,17 @@ describe("commits that were taken back are no longer told, and their files neith
       ["git reset --hard 0a1b2c3"],
       ["git reset --hard 'HEAD@{1}'", "HEAD is now at 2b3c4d5 B"]
     ],
-    ["a dry run of a push", "", ["git push --dry-run"], ["git reset --hard origin/main"]]
+    ["a dry run of a push", "", ["git push --dry-run"], ["git reset --hard origin/main"]],
+    ["a remote branch in another folder", "A B", ["cd /tmp/b && git fetch && git reset --hard origin/main"]],
+    ["one in a subshell of another folder", "A", ["(cd /tmp/b && git pull); git reset --hard HEAD~1"]],
+    ["a remote branch in the session's folder", "", ["cd /w && git reset --hard origin/main"]],
+    ["one below it", "", ["git -C /w/lib reset --hard origin/main"]]
   ])("by a reset to %s", (_, commits, ...runs) => {
-    const { commits: told } = evidenceOf(...log, ...runs.map(([command = "", output = ""]) => ran(command, output)))
+    const { commits: told } = evidenceIn(
+      "/w",
+      ...log,
+      ...runs.map(([command = "", output = ""]) => ran(command, output))
+    )
     assert.strictEqual(told.map(({ subject }) => subject).join(" "), commits)
   })
 
