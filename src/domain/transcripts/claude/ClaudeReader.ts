@@ -44,9 +44,10 @@ interface Turn {
 type ChainSegment =
   | Turn
   | { readonly _tag: "Queued"; readonly by: Moment; readonly lines: ReadonlyArray<Line> }
+  /** Its line is that of the summary, with this message. */
   | {
       readonly _tag: "Compaction"
-      readonly summary: Line
+      readonly lines: ReadonlyArray<Line>
       readonly boundary: Line | undefined
       readonly message: LineMessage
     }
@@ -88,7 +89,7 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
     }
     if (message.kind === "summary") {
       attach()
-      segments.push({ _tag: "Compaction", summary: line, boundary, message })
+      segments.push({ _tag: "Compaction", lines: [line], boundary, message })
       boundary = undefined
       open = new Map()
       continue
@@ -244,9 +245,7 @@ function* deliver(
     if (after !== undefined && !taken.has(after)) continue
     records += one.records
     yield
-    const from = segments.findIndex(
-      (segment) => segment._tag !== "Compaction" && after !== undefined && segment.lines.includes(after)
-    )
+    const from = segments.findIndex(({ lines }) => after !== undefined && lines.includes(after))
     const next = segments.findIndex(
       (segment, index) => index > from && segment._tag !== "Answers" && !isBefore(momentOf(segment), one.by)
     )
@@ -279,8 +278,7 @@ const never: Moment = { at: undefined, number: Infinity }
 /** Returns when a segment began. */
 const momentOf = (segment: ChainSegment | undefined): Moment => {
   if (segment === undefined) return never
-  if (segment._tag === "Queued") return segment.by
-  return firstBy(segment._tag === "Compaction" ? [segment.summary] : segment.lines, byTime) ?? never
+  return segment._tag === "Queued" ? segment.by : (firstBy(segment.lines, byTime) ?? never)
 }
 
 const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
@@ -340,20 +338,20 @@ const addNames = (lines: ReadonlyArray<Line>, names: Map<string, string>): void 
  */
 const compact = (
   steps: Steps,
-  { boundary, message, summary }: Compaction,
+  { boundary, lines, message }: Compaction,
   before: ReadonlyArray<ChainSegment>,
   kept: ReadonlySet<string>,
   names: ReadonlyMap<string, string>
 ): void => {
-  const turns = before.flatMap((segment) => (segment._tag === "Compaction" ? [] : [segment]))
-  const isKept = ({ lines }: { readonly lines: ReadonlyArray<Line> }) => lines.some(({ uuid }) => kept.has(uuid))
+  const turns = before.filter(({ _tag }) => _tag !== "Compaction")
+  const isKept = ({ lines }: ChainSegment) => lines.some(({ uuid }) => kept.has(uuid))
   const from = kept.size === 0 ? -1 : turns.findIndex(isKept)
   const stands = boundary?.boundary?.kept?.anchor
   const isBehind = stands !== undefined && stands === boundary?.uuid
   const stays = from >= 0 && !isBehind && turns.slice(from).every((turn) => turn._tag === "Queued" || isKept(turn))
   const again = stays ? [] : turns.filter(isKept).map(({ lines }) => draft(lines, names))
   // A summary of ours without parts only says that nothing replaced the dropped messages.
-  const inserted = message.exact?.length === 0 ? [] : [draft([summary], names)]
+  const inserted = message.exact?.length === 0 ? [] : [draft(lines, names)]
   steps.compact(
     {
       insert: isBehind ? [...again, ...inserted] : [...inserted, ...again],
