@@ -120,14 +120,14 @@ interface Opened<E> {
 const forEachChunk = Effect.fnUntraced(function* <E>(
   { descriptor, file, pause }: Opened<E>,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
-  take: (chunk: Uint8Array, at: number) => void
+  take: (chunk: Uint8Array) => void
 ) {
   for (let at = from; at < to;) {
     // The splitter keeps parts of a chunk, so each has a buffer of its own.
     const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - at))
     const read = yield* attempt(file, () => readSync(descriptor, buffer, 0, buffer.length, at))
     if (read === 0) return
-    take(buffer.subarray(0, read), at)
+    take(buffer.subarray(0, read))
     at += read
     yield* pause
   }
