@@ -39,19 +39,21 @@ const unescaped = (text: string): string =>
     }
   )
 
+const afterBlank = (text: string, at: number): number => endOf(blank, text, at) ?? at
+
 /** Levels of objects and lists within each other that are read. */
 const maxDepth = 12
 
 /** Reads one value of a script. Names stand for the constants of `known`. */
 const literalAt = (text: string, from: number, known: ReadonlyMap<string, unknown>, depth = 0): Literal | undefined => {
-  const at = endOf(blank, text, from) ?? from
+  const at = afterBlank(text, from)
   const first = simpleAt(text, at, known, depth)
   if (first === undefined) return undefined
   let { end, value } = first
   // `"a" + "b"`
   while (typeof value === "string") {
-    const plus = endOf(blank, text, end) ?? end
-    const next = text[plus] === "+" ? simpleAt(text, endOf(blank, text, plus + 1) ?? plus + 1, known, depth) : undefined
+    const plus = afterBlank(text, end)
+    const next = text[plus] === "+" ? simpleAt(text, afterBlank(text, plus + 1), known, depth) : undefined
     if (typeof next?.value !== "string") break
     value += next.value
     end = next.end
@@ -87,42 +89,37 @@ const simpleAt = (
   return { value: word === "true" ? true : word === "false" ? false : known.get(word), end: name }
 }
 
-/** Returns where the next `,` or closing bracket stands, when what is there cannot be read. */
-const skipped = (text: string, from: number): number => {
-  const at = text.slice(from).search(/[,\]}]/)
-  return at < 0 ? text.length : from + at
+/** Returns where the next item of a list or an object begins, or the bracket that closes it. Of the one before, the rest is passed over. */
+const nextItem = (text: string, from: number, end: number, close: string): number => {
+  let at = afterBlank(text, end)
+  if (text[at] === close) return at
+  const length = text.slice(at).search(/[,\]}]/)
+  at = length < 0 ? text.length : Math.max(from, at + length)
+  return text[at] === "," ? afterBlank(text, at + 1) : Math.max(from + 1, at)
 }
 
 const listAt = (text: string, at: number, known: ReadonlyMap<string, unknown>, depth: number): Literal => {
   const values: Array<unknown> = []
-  let next = endOf(blank, text, at + 1) ?? at + 1
+  let next = afterBlank(text, at + 1)
   while (next < text.length && text[next] !== "]") {
     const item = literalAt(text, next, known, depth)
     values.push(item?.value)
-    next = endOf(blank, text, item?.end ?? skipped(text, next)) ?? text.length
-    if (text[next] === ",") next = endOf(blank, text, next + 1) ?? next + 1
-    else if (text[next] !== "]") next = Math.max(next + 1, skipped(text, next))
+    next = nextItem(text, next, item?.end ?? next, "]")
   }
   return { value: values, end: next + 1 }
 }
 
 const objectAt = (text: string, at: number, known: ReadonlyMap<string, unknown>, depth: number): Literal => {
   const value: Record<string, unknown> = {}
-  let next = endOf(blank, text, at + 1) ?? at + 1
+  let next = afterBlank(text, at + 1)
   while (next < text.length && text[next] !== "}") {
     const string = endOf(quoted, text, next)
-    const end = string ?? endOf(identifier, text, next)
-    if (end === undefined) {
-      next = skipped(text, next + 1) + 1
-      continue
-    }
+    const end = string ?? endOf(identifier, text, next) ?? next
     const key = string === undefined ? text.slice(next, end) : unescaped(text.slice(next + 1, end - 1))
-    const colon = endOf(blank, text, end) ?? end
+    const colon = afterBlank(text, end)
     const field = text[colon] === ":" ? literalAt(text, colon + 1, known, depth) : { value: known.get(key), end }
     if (field?.value !== undefined) value[key] = field.value
-    next = endOf(blank, text, field?.end ?? skipped(text, colon + 1)) ?? text.length
-    if (text[next] === ",") next = endOf(blank, text, next + 1) ?? next + 1
-    else if (text[next] !== "}") next = Math.max(next + 1, skipped(text, next))
+    next = nextItem(text, next, field?.end ?? colon + 1, "}")
   }
   return { value, end: next + 1 }
 }

@@ -302,24 +302,40 @@ const innerCommand = ({ words }: SimpleCommand): string | undefined => {
   return takesRest ? rest.slice(at + 1).join(" ") : rest[at + 1]
 }
 
+/** Returns the folder of each command, as seen from the shell's first one; undefined where it is unknown. A subshell goes back to its own. */
+const foldersOf = (commands: ReadonlyArray<SimpleCommand>): ReadonlyArray<string | undefined> => {
+  const folders: Array<string | undefined> = [""]
+  return commands.map(({ depth, words: [word = "", ...operands] }) => {
+    folders.length = Math.min(folders.length, depth + 1)
+    while (folders.length <= depth) folders.push(folders.at(-1))
+    const folder = folders[depth]
+    if (/^(?:cd|set-location|sl|pushd)$/i.test(word)) folders[depth] = folderAfter(folder, operands)
+    return folder
+  })
+}
+
 /** A task of git in a command line. */
 export interface GitTask {
   /** The task, its operands and its options. */
   readonly words: ReadonlyArray<string>
-  /** The folder in which git is told to work (`-C`). */
+  /** The folder in which git is told to work (`-C`), or the absolute one to which the shell went; undefined for any other. */
   readonly folder: string | undefined
 }
 
 /** Returns the tasks that git is given by a command line, in order, also within the command of an inner shell. */
-export const gitTasksOf = (command: string): ReadonlyArray<GitTask> =>
-  command.includes("git")
-    ? simpleCommands(command).flatMap((simple) => {
-        const inner = innerCommand(simple)
-        if (inner !== undefined) return gitTasksOf(inner)
-        const { git, words } = calledProgram(simple)
-        return git === undefined ? [] : [{ words, folder: git.folder }]
-      })
-    : []
+export const gitTasksOf = (command: string): ReadonlyArray<GitTask> => {
+  if (!command.includes("git")) return []
+  const commands = simpleCommands(command)
+  const folders = foldersOf(commands)
+  return commands.flatMap((simple, index): ReadonlyArray<GitTask> => {
+    const place = folders[index] ?? ""
+    const folder = /^(?:\/|[A-Za-z]:)/.test(place) ? place : undefined
+    const inner = innerCommand(simple)
+    if (inner !== undefined) return gitTasksOf(inner).map((task) => ({ ...task, folder: task.folder ?? folder }))
+    const { git, words } = calledProgram(simple)
+    return git === undefined ? [] : [{ words, folder: git.folder ?? folder }]
+  })
+}
 
 /** Returns actions with their paths as seen from the shell's first folder, none where a folder is unknown. */
 const inFolder = (folder: string | undefined, effects: ReadonlyArray<Action>): ReadonlyArray<Action> =>
@@ -336,15 +352,10 @@ const inFolder = (folder: string | undefined, effects: ReadonlyArray<Action>): R
  */
 export const shellFileActions = (command: string, { withReads = false } = {}): Array<Action> => {
   const actions: Array<Action> = []
-  /** The folder of each open subshell, outermost first. */
-  const folders: Array<string | undefined> = [""]
   const commands = simpleCommands(command)
+  const folders = foldersOf(commands)
   for (const [index, simple] of commands.entries()) {
-    folders.length = Math.min(folders.length, simple.depth + 1)
-    while (folders.length <= simple.depth) folders.push(folders.at(-1))
-    const folder = folders[simple.depth]
-    if (/^(?:cd|set-location|sl|pushd)$/i.test(simple.words[0] ?? ""))
-      folders[simple.depth] = folderAfter(folder, simple.words.slice(1))
+    const folder = folders[index]
     const inner = innerCommand(simple)
     const isShown = withReads && simple.targets.length === 0 && isShownAt(commands, index)
     const called = calledProgram(simple)

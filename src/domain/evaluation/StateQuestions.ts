@@ -10,7 +10,7 @@ import {
   provesSuccess,
   succeeded
 } from "../compression/evidence/Commands.ts"
-import { type Commit, commitsAfter } from "../compression/evidence/Commits.ts"
+import { type CommitLog, commitsAfter, noCommits } from "../compression/evidence/Commits.ts"
 import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
@@ -186,13 +186,14 @@ export class WorkState {
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()
   private readonly refusals = new Map<string, EntryId>()
-  private commits: ReadonlyArray<Commit> = []
+  private commits: CommitLog
   /** The decoy commands that are not mentioned. */
   private decoys = decoyCommands
 
   constructor(entries: ReadonlyArray<Entry>, folders: ReadonlyArray<string>) {
     this.entries = entries
     this.folders = folders
+    this.commits = noCommits(folders[0])
     this.responseOf = pairing(entries.map((entry): Content => entry.content)).responseOf
   }
 
@@ -299,7 +300,7 @@ export class WorkState {
     const last = this.entries.at(-1)?.id
     if (last === undefined) return []
     // A colleague asks what is broken, what was published, and what the last run of each check said.
-    const commits = this.commits.flatMap(({ entry, hash, subject }) =>
+    const commits = this.commits.present.flatMap(({ entry, hash, subject }) =>
       hash === "" ? [] : [[plain(subject), entry] as const]
     )
     const asked = new Set([...this.failing.keys(), ...this.published, ...this.lastChecks.values()])

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { isJson, jsonAt } from "../text/JsonObject.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** Where each agent keeps its sessions, and which of the files there is a session. */
 
@@ -46,6 +48,13 @@ export const sessionRoots = ({ home, ownSessions, variables }: AgentPlaces): Rea
     { agent: "palimpsest", path: ownSessions }
   ]
   return roots.filter(({ path }, index) => roots.findIndex((root) => root.path === path) === index)
+}
+
+/** Returns the folders of Gemini CLI's projects, by the name of their folder of sessions, from its file `projects.json`. */
+export const geminiProjects = (registry: string): ReadonlyMap<string, string> => {
+  const value = parsedOrUndefined(registry)
+  const projects = Object.entries(isJson(value) ? jsonAt(value, "projects") : {})
+  return new Map(projects.flatMap(([folder, name]) => (typeof name === "string" ? [[name, folder] as const] : [])))
 }
 
 /** How many folders below its root an agent keeps session files. */

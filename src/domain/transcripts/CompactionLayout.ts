@@ -3,16 +3,14 @@ import type { PartPlace } from "../conversation/CallPairs.ts"
 import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
+import { Skipped } from "./Skipped.ts"
+import { type Compaction, VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
 import { callIdOf, Ids, isUuid, uuidOf } from "./WrittenRecords.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
  * are written again after the compaction and marked as repetitions.
  */
-
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** A message to write. */
 export interface Row {
@@ -40,9 +38,6 @@ export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 /** Returns the message that a row or a compaction writes. */
 export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
-/** A part of the file that an agent sees at once. It sees at least the last one. */
-type VisibleSegment = ReadonlyArray<Row | Cut>
-
 /** Returns the kind of a part that a message of this role has no place for, as it is counted. */
 export const unheldKind = (role: Content["role"], part: Part): string => {
   if (isCall(part)) return "calls of the user"
@@ -63,15 +58,15 @@ export const isSummary = ({ author, content }: Draft): boolean =>
   !content.parts.some((part) => isCall(part) || isResponse(part))
 
 /**
- * Splits the steps into segments, of which each but the first begins with a compaction. `holds`: whether the compaction's
- * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
- * format can name the first kept message, and nothing is written again.
+ * Splits the steps into segments, of which each but the first begins with a compaction. An agent sees at least the last one.
+ * `holds`: whether the compaction's own record can hold the first inserted message. `keepsById`: when the record holds
+ * everything that was inserted, the format can name the first kept message, and nothing is written again.
  */
 function* segmentsOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
-): SlicedWork<ReadonlyArray<VisibleSegment>> {
+): SlicedWork<ReadonlyArray<ReadonlyArray<Row | Cut>>> {
   let segment: Array<Row | Cut> = []
   const segments = [segment]
   const shown = new VisibleMessages()
@@ -232,16 +227,18 @@ export class RecordIds extends Ids {
   }
 }
 
-/** Writes the records of a session. */
+/** Returns the call that a part of a message makes, or that it answers. */
+export type CallOf = (part: number) => NativeCall | undefined
+
+/** Writes the records of a session. `unheld` counts what they have no place for. */
 export interface SessionLines {
   readonly lines: ReadonlyArray<string>
-  readonly unheld: Skipped
-  /** Writes a message. `index`: its place among the messages of its segment. */
-  readonly row: (item: Row, calls: NativeCalls, index: number) => void
+  /** Writes a message. */
+  readonly row: (item: Row, call: CallOf, unheld: Skipped) => void
   /** Writes a compaction. */
-  readonly cut: (item: Cut) => void
-  /** Writes results for calls that got none, for an agent that needs them. */
-  readonly answer?: (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls) => void
+  readonly cut: (item: Cut, unheld: Skipped) => void
+  /** Writes results for calls that got none, of which a message made the first, for an agent that needs them. */
+  readonly answer?: (calls: ReadonlyArray<NativeCall>, caller: Draft | undefined) => void
   /** Writes what follows the last message. */
   readonly close?: () => void
 }
@@ -253,7 +250,7 @@ export interface SessionLines {
 export const layoutWriter = (
   format: {
     readonly holds: (first: Draft) => boolean
-    readonly keepsById: boolean
+    readonly keepsById?: true
     readonly isFit: (id: string) => boolean
     readonly takesLate?: true
     /** Makes the n-th id of a record, and says which ids are of its form. */
@@ -264,13 +261,14 @@ export const layoutWriter = (
 ): Writer =>
   function* (transcript) {
     const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
-    const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
+    const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById === true)
     const ids = new RecordIds((format.idOf ?? uuidOf)(session))
     for (const item of segments.flat()) {
       yield
       ids.keep(item, format.isOwn ?? isUuid)
     }
     const written = begin(transcript, session, ids)
+    const unheld = new Skipped()
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)
@@ -279,14 +277,20 @@ export const layoutWriter = (
       let index = 0
       for (const item of segment) {
         if (isRow(item)) {
-          written.row(item, calls, index)
+          const place = index
+          const call = (part: number) => calls.get(placeKey({ item: place, part }))
+          // What is repeated was counted where it stood first.
+          written.row(item, call, item.again === undefined ? unheld : new Skipped())
           const places = owed?.get(index)
-          if (places !== undefined) written.answer?.(places, rows, calls)
+          if (places !== undefined) {
+            const open = places.flatMap((one) => calls.get(placeKey(one)) ?? [])
+            written.answer?.(open, rows[places[0]?.item ?? 0]?.draft)
+          }
           index += 1
-        } else written.cut(item)
+        } else written.cut(item, unheld)
         yield
       }
     }
     written.close?.()
-    return { lines: written.lines, unheld: written.unheld.counts }
+    return { lines: written.lines, unheld: unheld.counts }
   }

@@ -78,8 +78,6 @@ const piece = <Value>(value: Value, exact: Exact, partOf: (value: Value | string
 
 const withId = (id: string | undefined) => (id === undefined ? {} : { id })
 
-const withName = (name: string | undefined) => (name === undefined ? {} : { name })
-
 const signed = (thoughtSignature: string | undefined) => (thoughtSignature === undefined ? {} : { thoughtSignature })
 
 const noText: Exact = () => undefined
@@ -143,7 +141,7 @@ export const answerPiece = ({ content, failed, id, name }: Answer, exact: Exact)
       : sliceAt(inner, [0, "text"])
   }
   return piece(text ?? content, needsExact(content) ? valueText : noText, (value) => ({
-    functionResponse: { ...withId(id), ...withName(name), response: { [key]: value } }
+    functionResponse: { ...withId(id), ...(name === undefined ? {} : { name }), response: { [key]: value } }
   }))
 }
 

@@ -52,8 +52,8 @@ export const countsOf = (usage: Usage | undefined) => {
 export const withCost = (usage: Usage | undefined, cost: unknown): Usage | undefined =>
   usage !== undefined && typeof cost === "number" && Number.isFinite(cost) && cost > 0 ? { ...usage, cost } : usage
 
-/** Returns the kind under a key of a record; a record without one is of an unknown kind. */
-export const kindAt = (record: Json, key = "type"): string => textAt(record, key) ?? "unknown record"
+/** Returns the kind of a record; one that names none is of an unknown kind. */
+export const kindAt = (record: Json): string => textAt(record, "type") ?? "unknown record"
 
 /** Returns the kinds that a table lists: names, by what stands before them. */
 export const kindsIn = (table: Readonly<Record<string, string>>): ReadonlySet<string> =>

@@ -132,16 +132,12 @@ const heading = ({ author, content }: Entry): string => {
   return content.parts.every((part) => isResponse(part) || (isAnswer && isMedia(part))) ? names.tools : names.user
 }
 
-const sectionOf = ({ author, content }: Entry): string | undefined => {
-  const parts = content.parts.flatMap((part) => partText(part, author) ?? [])
-  return parts.length === 0 ? undefined : parts.join("\n\n")
-}
-
 /** Writes every message of the log under the name of its author. Long tool outputs are shown by their beginning. */
 export const writeMarkdown = (conversation: Conversation, title: string): string => {
   const sections = entries(conversation).flatMap((entry) => {
-    const text = entry.author === "environment" ? undefined : sectionOf(entry)
-    return text === undefined ? [] : [`## ${heading(entry)}\n\n${text}`]
+    const { author, content } = entry
+    const texts = author === "environment" ? [] : content.parts.flatMap((part) => partText(part, author) ?? [])
+    return texts.length === 0 ? [] : [[`## ${heading(entry)}`, ...texts].join("\n\n")]
   })
   return `${[`# ${inertLine(plain(title).replaceAll("\n", " "))}`, ...sections].join("\n\n")}\n`
 }

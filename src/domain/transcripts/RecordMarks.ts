@@ -9,7 +9,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { Usage } from "../tokens/Tokens.ts"
 import { type Piece, wirePiece, samePieces } from "./ExactParts.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
-import type { Step } from "./Transcript.ts"
+import { type Compaction, type Step, VisibleMessages } from "./Transcript.ts"
 
 /**
  * Writes the lines of records for other agents, and reads what they carry besides. Under the key `palimpsest`, a record has exact parts and
@@ -193,8 +193,6 @@ export const exactLine = (
 }
 
 type Id = string | number
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
-
 /** A message that repeats another: its draft, the ids of its records, and the number of the original. */
 interface Again {
   readonly draft: Draft
@@ -216,13 +214,10 @@ const isEnvironment = ({ draft }: Again): boolean => draft.author === "environme
  * become its `keptFrom` again when they repeat all of it; otherwise they are ordinary messages.
  */
 export class Steps {
-  private readonly steps: Array<Step> = []
+  private readonly view = new VisibleMessages()
   private readonly numbers = new Map<Id, number>()
   /** Records whose ids refer to the next message. */
   private waiting: Array<Id> = []
-  /** The numbers of the messages in the agent's latest view, without the environment. */
-  private shown: Array<number> = []
-  private messages = 0
   private open: Open | undefined
 
   /** Adds the next message, with the ids of its records. */
@@ -259,14 +254,12 @@ export class Steps {
   /** Returns all steps. Call it after the last message. */
   end(): ReadonlyArray<Step> {
     this.close()
-    return this.steps
+    return this.view.steps
   }
 
   private push(draft: Draft, ids: ReadonlyArray<Id>): void {
-    this.steps.push({ _tag: "Message", draft })
-    for (const id of ids) this.numbers.set(id, this.messages)
-    if (draft.author !== "environment") this.shown.push(this.messages)
-    this.messages += 1
+    for (const id of ids) this.numbers.set(id, this.view.messages)
+    this.view.add({ _tag: "Message", draft })
   }
 
   private close(): void {
@@ -275,11 +268,12 @@ export class Steps {
     this.open = undefined
     const { compaction, inserted } = open
     const again = open.again.filter((one) => !isEnvironment(one))
-    const last = this.shown.slice(Math.max(0, this.shown.length - again.length))
-    const repeats = compaction.keptFrom === undefined && again.every(({ number }, index) => number === last[index])
-    const keptFrom = repeats ? last[0] : compaction.keptFrom
-    this.steps.push({ _tag: "Compaction", ...compaction, insert: inserted, keptFrom })
-    this.shown = keptFrom === undefined ? [] : this.shown.filter((number) => number >= keptFrom)
+    const { others } = this.view
+    const last = others.slice(Math.max(0, others.length - again.length))
+    const repeats =
+      compaction.keptFrom === undefined && again.every(({ number }, index) => number === last[index]?.message)
+    const keptFrom = repeats ? last[0]?.message : compaction.keptFrom
+    this.view.add({ _tag: "Compaction", ...compaction, insert: inserted, keptFrom })
     for (const one of open.again) {
       if (!repeats && !isEnvironment(one)) this.push(one.draft, one.ids)
       else for (const id of one.ids) this.numbers.set(id, one.number)

@@ -35,6 +35,9 @@ export type Step =
       readonly encryptedAt?: number
     }
 
+/** A compaction of another agent's conversation. */
+export type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
+
 /** The content of another agent's file. */
 export interface Transcript {
   readonly format: SourceFormat
@@ -103,10 +106,12 @@ interface VisibleMessage {
 
 const isEnvironment = ({ draft }: VisibleMessage): boolean => draft.author === "environment"
 
-/** Tracks the agent's view while messages are added and compactions replace them, for formats that write all of it. */
+/** Collects steps, and tracks the agent's view while messages are added and compactions replace them. */
 export class VisibleMessages {
+  readonly steps: Array<Step> = []
+  /** The number of the next message. */
+  messages = 0
   private items: Array<VisibleMessage> = []
-  private messages = 0
 
   /** The messages of the view, in order. */
   get drafts(): ReadonlyArray<Draft> {
@@ -120,6 +125,7 @@ export class VisibleMessages {
 
   /** Adds a message, or applies a compaction: its inserted messages, then the kept ones. */
   add(step: Step): void {
+    this.steps.push(step)
     if (step._tag === "Message") {
       this.items.push({ draft: step.draft, message: this.messages })
       this.messages += 1

@@ -8,6 +8,7 @@ import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import {
   AgentName,
+  geminiProjects,
   maxFolderDepth,
   sessionPlace,
   type SessionRoot,
@@ -62,30 +63,18 @@ interface Listed {
   readonly problems: Array<SessionProblem>
 }
 
-/** The folders of Gemini CLI's projects, by the name of their folder of sessions. */
-const geminiProjects = (root: string): ReadonlyMap<string, string> => {
-  const folders = new Map<string, string>()
+/** Returns the text of a file that not every version of an agent has; empty without it. */
+const textIn = (folder: string, name: string): string => {
   try {
-    const registry = parsedOrUndefined(readFileSync(path.join(path.dirname(root), "projects.json"), "utf8"))
-    const projects = isJson(registry) && isJson(registry.projects) ? registry.projects : {}
-    for (const [folder, name] of Object.entries(projects)) if (typeof name === "string") folders.set(name, folder)
+    return readFileSync(path.join(folder, name), "utf8").trim()
   } catch {
-    // Older versions have no registry.
-  }
-  return folders
-}
-
-const projectRoot = (folder: string): string | undefined => {
-  try {
-    return readFileSync(path.join(folder, ".project_root"), "utf8").trim() || undefined
-  } catch {
-    return undefined
+    return ""
   }
 }
 
 /** Lists the session files of a root, in slices. */
 const listRoot = Effect.fnUntraced(function* ({ agent, path: root }: SessionRoot, { files, problems }: Listed) {
-  const projects = agent === "gemini" ? geminiProjects(root) : undefined
+  const projects = agent === "gemini" ? geminiProjects(textIn(path.dirname(root), "projects.json")) : undefined
   const folders = [{ relative: "", depth: 0 }]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const { depth, relative } = folder
@@ -105,7 +94,7 @@ const listRoot = Effect.fnUntraced(function* ({ agent, path: root }: SessionRoot
         if (info?.isFile() !== true) continue
         if (projects !== undefined) {
           const project = name.slice(0, name.indexOf("/"))
-          hint ??= projects.get(project) ?? projectRoot(path.join(root, project)) ?? ""
+          hint ??= projects.get(project) ?? textIn(path.join(root, project), ".project_root")
         }
         const updatedAt = Math.floor(info.mtimeMs)
         files.push({ agent, ...place, path: file, bytes: info.size, updatedAt, folder: hint || undefined })
@@ -131,14 +120,14 @@ interface Opened<E> {
 const forEachChunk = Effect.fnUntraced(function* <E>(
   { descriptor, file, pause }: Opened<E>,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
-  take: (chunk: Uint8Array, at: number) => void
+  take: (chunk: Uint8Array) => void
 ) {
   for (let at = from; at < to;) {
     // The splitter keeps parts of a chunk, so each has a buffer of its own.
     const buffer = Buffer.allocUnsafeSlow(Math.min(chunkBytes, to - at))
     const read = yield* attempt(file, () => readSync(descriptor, buffer, 0, buffer.length, at))
     if (read === 0) return
-    take(buffer.subarray(0, read), at)
+    take(buffer.subarray(0, read))
     at += read
     yield* pause
   }

@@ -49,20 +49,16 @@ export const list = Effect.fnUntraced(function* (database: ForeignDatabase, file
 /** The rows of a session, by table. */
 const questions = (id: string): Readonly<Record<string, DatabaseQuestion>> => {
   const ofSession = { params: [id], maxRows }
+  const inTable = (table: string, columns: ReadonlyArray<string>): DatabaseQuestion => ({
+    ...ofSession,
+    tables: { [table]: columns },
+    sql: `select id, time_created as at from main.${table} where session_id = ?`,
+    row: `select {${table}} from main.${table} where id = ?`
+  })
   return {
     session: { ...ofSession, tables: { session }, sql: "select {session} from main.session where id = ?" },
-    message: {
-      ...ofSession,
-      tables: { message },
-      sql: "select id, time_created as at from main.message where session_id = ?",
-      row: "select {message} from main.message where id = ?"
-    },
-    part: {
-      ...ofSession,
-      tables: { part },
-      sql: "select id, time_created as at from main.part where session_id = ?",
-      row: "select {part} from main.part where id = ?"
-    }
+    message: inTable("message", message),
+    part: inTable("part", part)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { chmodSync, closeSync, openSync, readSync, rmSync } from "node:fs"
 import path from "node:path"
@@ -56,7 +56,7 @@ const tables = `
 const stretchChars = 32_768
 /** Bytes read between two commits. An interrupted update keeps what was committed. */
 const commitBytes = 64 * 1024 * 1024
-/** Bytes at the beginning, and before the end of what was read, by which a file that only grew is recognized. */
+/** Bytes of a mark. */
 const markBytes = 1_024
 /** Age below which a file may still change without a new time. */
 const settleMillis = 2_500
@@ -101,42 +101,37 @@ const markOf = (file: string, from: number, to: number): string => {
   }
 }
 
-interface FileRow {
-  readonly id: number
-  readonly bytes: number
-  readonly updated: number
-  readonly head: string
-  readonly tail: string
-  readonly done: number
-  readonly line: number
-  readonly broken: number
-}
+/** The hashes of the beginning of a file, and of what stands before `end`, by which a file that only grew is recognized. */
+const marksOf = (file: string, end: number) => ({
+  head: markOf(file, 0, Math.min(markBytes, end)),
+  tail: markOf(file, Math.max(0, end - markBytes), end)
+})
 
-const numberIn = (row: Record<string, unknown>, key: string): number => Number(row[key] ?? 0)
+/** What the index knows of a file. */
+const FileRow = Schema.Struct({
+  id: Schema.Number,
+  path: Schema.String,
+  bytes: Schema.Number,
+  updated: Schema.Number,
+  head: Schema.String,
+  tail: Schema.String,
+  done: Schema.Number,
+  line: Schema.Number,
+  broken: Schema.Number
+})
+type FileRow = typeof FileRow.Type
+const isFileRow = Schema.is(FileRow)
 
 const factsOf = (text: unknown): SessionFacts => {
   const value = typeof text === "string" ? parsedOrUndefined(text) : undefined
   return isJson(value) ? { prompts: 0, ...value } : { prompts: 0 }
 }
 
-const rowOf = (row: Record<string, unknown>): FileRow => ({
-  id: numberIn(row, "id"),
-  bytes: numberIn(row, "bytes"),
-  updated: numberIn(row, "updated"),
-  head: String(row.head),
-  tail: String(row.tail),
-  done: numberIn(row, "done"),
-  line: numberIn(row, "line"),
-  broken: numberIn(row, "broken")
-})
-
 /** The requests as this program stored them. */
 const requestsIn = (text: unknown): ScanState["requests"] => {
   const value: unknown = typeof text === "string" ? parsedOrUndefined(text) : undefined
   return Array.isArray(value) ? value : []
 }
-
-const hasFile = (file: SessionFile): boolean => file.agent !== "opencode"
 
 const makeStatements = (database: DatabaseSync) => ({
   files: database.prepare("select id, path, bytes, updated, head, tail, done, line, broken from file"),
@@ -208,10 +203,8 @@ const stretches = (statements: Statements, id: number) => {
 /** Returns where reading goes on: after what was read, when the file only grew; else undefined. */
 const grownFrom = (file: SessionFile, row: FileRow): RecordRange | undefined => {
   if (!hasRecordLines(file) || file.bytes < row.done || row.done === 0) return undefined
-  const isSame =
-    markOf(file.path, 0, Math.min(markBytes, row.done)) === row.head &&
-    markOf(file.path, Math.max(0, row.done - markBytes), row.done) === row.tail
-  return isSame ? { from: row.done, line: row.line } : undefined
+  const { head, tail } = marksOf(file.path, row.done)
+  return head === row.head && tail === row.tail ? { from: row.done, line: row.line } : undefined
 }
 
 /** Reads a part of a file. The file may be gone since it was listed. */
@@ -254,17 +247,11 @@ const readFile = Effect.fnUntraced(function* (
     .pipe(Effect.onError(() => Effect.sync(() => abandon(statements, key))))
   words.close()
   const broken = read.broken + (grown === undefined ? 0 : (row?.broken ?? 0))
-  const marks = yield* attempt(file, () =>
-    hasRecordLines(file)
-      ? [
-          markOf(file.path, 0, Math.min(markBytes, read.end)),
-          markOf(file.path, Math.max(0, read.end - markBytes), read.end)
-        ]
-      : ["", ""]
+  const { head, tail } = yield* attempt(file, () =>
+    hasRecordLines(file) ? marksOf(file.path, read.end) : { head: "", tail: "" }
   )
-  const [head = "", tail = ""] = marks
   // A file that may still change within the same tick is read again by the next update.
-  const updated = hasFile(file) && now - file.updatedAt < settleMillis ? 0 : file.updatedAt
+  const updated = file.agent !== "opencode" && now - file.updatedAt < settleMillis ? 0 : file.updatedAt
   const facts = JSON.stringify(state.facts)
   statements.changeFile.run(file.bytes, updated, head, tail, read.end, read.line, broken, facts, key)
   const { changes, last } = state
@@ -316,7 +303,12 @@ const readFiles = Effect.fnUntraced(function* (
 
 const update = Effect.fnUntraced(
   function* (index: Index, all: ReadonlyArray<SessionFile>) {
-    const rows = new Map(index.statements.files.all().map((row) => [String(row.path), rowOf(row)]))
+    const rows = new Map(
+      index.statements.files
+        .all()
+        .filter(isFileRow)
+        .map((row) => [row.path, row])
+    )
     const paths = new Set(all.map((file) => file.path))
     const removed = [...rows].flatMap(([path, row]) => (paths.has(path) ? [] : [row]))
     if (removed.length > 0) yield* transaction(index, removeRows(index, removed))
@@ -365,7 +357,7 @@ const rangesWith = ({ find }: Statements, prefixes: ReadonlyArray<string>) => {
     const file = String(row.path)
     const list = ranges.get(file) ?? []
     ranges.set(file, list)
-    list.push({ from: numberIn(row, "from"), to: numberIn(row, "to"), line: numberIn(row, "line") })
+    list.push({ from: Number(row.from), to: Number(row.to), line: Number(row.line) })
   }
   return ranges
 }

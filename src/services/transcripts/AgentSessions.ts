@@ -31,15 +31,7 @@ export const problemOf = (path: string, message: string): SessionProblem => ({
   message: message.replace(`${path}: `, "")
 })
 
-/** Where a record lies: bytes `from` to `to` of a file and its line, or positions in a document or database. */
-export interface RecordPlace {
-  readonly from: number
-  readonly to: number
-  /** From 1. */
-  readonly line: number
-}
-
-/** A part of a file, to read its records alone. */
+/** A part of a file, to read its records alone: bytes `from` to `to`, or positions in a document or database. */
 export interface RecordRange {
   readonly from: number
   /** The end of the file when absent. */
@@ -47,6 +39,9 @@ export interface RecordRange {
   /** The number of the line that begins at `from`, from 1. */
   readonly line: number
 }
+
+/** Where a record lies. */
+export type RecordPlace = Required<RecordRange>
 
 /** What reading records found beside them. */
 export interface RecordsRead {

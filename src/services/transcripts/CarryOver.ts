@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Path, Ref, Schema, type Scope } from "effect"
+import { Clock, Effect, FileSystem, Path, Ref, Schema } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
@@ -6,8 +6,8 @@ import { strategyDefaults } from "../../domain/compression/strategies/Strategies
 import { entries, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import { geminiProjects } from "../../domain/transcripts/AgentFolders.ts"
 import {
   carriedFolder,
   carriedId,
@@ -90,16 +90,12 @@ const rescuePolicy = (below: number): Policy => ({
   minGain: 0
 })
 
-const decodeProjects = Schema.decodeUnknownOption(
-  fromJson(Schema.Struct({ projects: Schema.Record(Schema.String, Schema.String) }))
-)
-
 /** Returns the folder in which Gemini CLI looks for the sessions of a folder: it is named in a file that Gemini CLI writes. */
 const geminiFolder = Effect.fnUntraced(function* (root: string, folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const text = yield* Effect.orElseSucceed(fs.readFileString(path.join(path.dirname(root), "projects.json")), () => "")
-  const slug = Option.getOrUndefined(decodeProjects(text))?.projects[folder]
+  const [slug] = [...geminiProjects(text)].find(([, of]) => of === folder) ?? []
   if (slug === undefined) return yield* refused(`Gemini CLI does not know ${folder} yet; start it there once`)
   return path.join(root, slug, "chats")
 })
@@ -126,15 +122,7 @@ const placeOf = Effect.fnUntraced(function* ({ agent, cameFrom, file, folder, fr
 })
 
 /** Carries a session over. The original stays as it is, and everything it held stays recallable from the new file. */
-export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
-  request: CarryOver
-): Effect.fn.Return<
-  Carried,
-  CarryOverError | SessionTooLarge,
-  | AgentSessions
-  | Effect.Services<ReturnType<typeof Chat.keep>>
-  | Exclude<Effect.Services<ReturnType<typeof Export.write>>, Scope.Scope>
-> {
+export const carryOver = Effect.fn("CarryOver.carryOver")(function* (request: CarryOver) {
   const { agent, below, file, folder, loaded } = request
   const { session } = loaded
   const fs = yield* FileSystem.FileSystem
@@ -180,5 +168,5 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
     bytes: { before: loaded.bytes, after: size },
     status,
     unheld
-  }
+  } satisfies Carried
 })

@@ -20,11 +20,11 @@ import type { LoadOptions } from "./LoadedTranscript.ts"
 import { sessionLogLines } from "./SessionLogLines.ts"
 import { transcriptError } from "./TranscriptError.ts"
 import {
-  documentReader,
-  linesReader,
   lineTooLong,
+  listedRecords,
   maxLineBytes,
-  recordListReader,
+  readDocument,
+  readLines,
   type TranscriptReader,
   transcriptLines
 } from "./TranscriptReader.ts"
@@ -58,15 +58,21 @@ const readerOf = (
   head: string,
   { lenient = false, shortens = false }: LoadOptions
 ): TranscriptReader => {
-  const lines = (reader: LineReader) => {
-    const records = linesReader(path, format, transcriptLines(path, reader), lenient)
-    return isRecordList(head) ? recordListReader(path, records) : records
-  }
+  const lines =
+    (reader: LineReader): TranscriptReader =>
+    (chunks) => {
+      const records = isRecordList(head) ? listedRecords(path, chunks) : chunks
+      return readLines(path, format, transcriptLines(path, reader), lenient, records)
+    }
+  const document =
+    (read: Parameters<typeof readDocument>[3]): TranscriptReader =>
+    (chunks) =>
+      readDocument(path, format, lenient, read, chunks)
   switch (format) {
     case "contents":
-      return documentReader(path, format, lenient, readContents)
+      return document(readContents)
     case "gemini":
-      return isGeminiDocument(head) ? documentReader(path, format, lenient, readGeminiDocument) : lines(geminiReader())
+      return isGeminiDocument(head) ? document(readGeminiDocument) : lines(geminiReader())
     case "claude":
       return lines(claudeReader(lenient))
     case "codex":
@@ -74,11 +80,9 @@ const readerOf = (
     case "pi":
       return lines(piReader(lenient))
     case "opencode":
-      return isOpencodeRows(head)
-        ? lines(opencodeReader())
-        : documentReader(path, format, lenient, readOpencodeDocument)
+      return isOpencodeRows(head) ? lines(opencodeReader()) : document(readOpencodeDocument)
     case "palimpsest":
-      return linesReader(path, format, sessionLogLines(path, lenient, shortens), lenient)
+      return (chunks) => readLines(path, format, sessionLogLines(path, lenient, shortens), lenient, chunks)
   }
 }
 

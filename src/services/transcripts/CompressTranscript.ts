@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Path, Predicate } from "effect"
+import { Effect, FileSystem, Layer, Path, Predicate, Stream } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
 import type { Content } from "../../domain/content/Content.ts"
@@ -45,7 +45,7 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   const { from, ...changes } = options
   const bytes = encode(text)
   const reader = yield* chooseReader("the text", bytes, from === undefined ? {} : { from }, undefined)
-  const { format, session } = yield* Effect.andThen(reader.push(bytes), reader.end).pipe(Effect.provide(noFiles))
+  const { format, session } = yield* reader(Stream.make(bytes)).pipe(Effect.provide(noFiles))
   const policy = yield* policyOf(changes)
   const known = knownConversation({ ...session, memory: freshMemory })
   const { after = session.conversation, outcome, recall } = yield* compressKnown(known, policy, changes)

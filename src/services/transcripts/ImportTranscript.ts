@@ -27,8 +27,7 @@ import { encode } from "../../domain/text/Bytes.ts"
 import { redact } from "../../domain/text/Redaction.ts"
 import { run } from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
-import type { Step, Transcript } from "../../domain/transcripts/Transcript.ts"
-import { draftsOf } from "../../domain/transcripts/Transcript.ts"
+import { type Compaction, draftsOf, type Step, type Transcript } from "../../domain/transcripts/Transcript.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
@@ -57,7 +56,7 @@ const patchOf = (
 const compaction = (
   conversation: Conversation,
   messages: ReadonlyMap<EntryId, number>,
-  { keptFrom, trigger }: Extract<Step, { readonly _tag: "Compaction" }>,
+  { keptFrom, trigger }: Compaction,
   insert: ReadonlyArray<Entry>,
   at: number
 ): SessionEvent => {
@@ -77,27 +76,19 @@ const compaction = (
 /** Tokens of the handover that stands for an encrypted summary. */
 const handoverTokens = 4_000
 
-/** Returns the handover of a session, when the compaction of a step has an encrypted summary. */
-const encryptedSummary = Effect.fnUntraced(function* ({ conversation }: Session, one: Step, cwd: string | undefined) {
-  if (one._tag === "Message" || one.encryptedAt === undefined) return []
+/** Returns the messages of a step, with a handover of the session in the place of a summary that only its provider can read. */
+const draftsIn = Effect.fnUntraced(function* ({ conversation }: Session, one: Step, cwd: string | undefined) {
+  if (one._tag === "Message" || one.encryptedAt === undefined) return draftsOf(one)
   const shown = view(conversation).map(({ entry }) => entry)
   const text = yield* run(handoverOf(shown, { budget: handoverTokens, cwd }))
   const at = shown.at(-1)?.at
-  return [
-    {
-      content: { role: "user" as const, parts: [{ text: redact(text) }] },
-      author: "summary" as const,
-      ...(at === undefined ? {} : { at })
-    }
-  ]
+  const summary: Draft = {
+    content: { role: "user", parts: [{ text: redact(text) }] },
+    author: "summary",
+    ...(at === undefined ? {} : { at })
+  }
+  return one.insert.toSpliced(one.encryptedAt, 0, summary)
 })
-
-/** Returns the messages of a step before and after the place of an encrypted summary. */
-const draftsAround = (one: Step): readonly [ReadonlyArray<Draft>, ReadonlyArray<Draft>] => {
-  const drafts = draftsOf(one)
-  const place = one._tag === "Compaction" ? (one.encryptedAt ?? drafts.length) : drafts.length
-  return [drafts.slice(0, place), drafts.slice(place)]
-}
 
 /** Returns an entry with its results as the agent's model saw them. Their whole texts stay in it. */
 const asShown = Effect.fnUntraced(function* (
@@ -154,13 +145,7 @@ const startedOf = Effect.fnUntraced(function* (
 const importSliceTokens = 50_000
 
 /** Imports a transcript, and returns its events with the session that they fold to. */
-export const importWithSession = Effect.fnUntraced(function* (
-  transcript: Transcript
-): Effect.fn.Return<
-  { readonly events: ReadonlyArray<SessionEvent>; readonly session: Session },
-  TokenCountError,
-  TokenCounter | TempStore
-> {
+export const importWithSession = Effect.fnUntraced(function* (transcript: Transcript) {
   const held = new HandleIndex()
   const events: Array<SessionEvent> = []
   const messages = new Map<EntryId, number>()
@@ -169,9 +154,7 @@ export const importWithSession = Effect.fnUntraced(function* (
   let done = 0
   for (const one of transcript.steps) {
     const made: Array<Entry> = []
-    const handover = yield* encryptedSummary(session, one, transcript.cwd)
-    const [before, after] = draftsAround(one)
-    for (const draft of [...before, ...handover, ...after]) {
+    for (const draft of yield* draftsIn(session, one, transcript.cwd)) {
       at = draft.at ?? at
       const whole = yield* makeEntry(draft, entryId(session.conversation.next + made.length), held)
       const entry = transcript.shown === undefined ? whole : yield* asShown(whole, transcript.shown)

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isJson, type Json } from "../../domain/text/JsonObject.ts"
 import { arraySlices, sliceAt } from "../../domain/text/JsonSource.ts"
@@ -14,7 +14,7 @@ import type { ReadTranscript } from "./LoadedTranscript.ts"
 
 const readText = (text: string, format: SourceFormat) =>
   Effect.flatMap(chooseReader("the text", encode(text), { from: format, lenient: true }, undefined), (reader) =>
-    Effect.andThen(reader.push(encode(text)), reader.end)
+    reader(Stream.make(encode(text)))
   )
 
 /** What a transcript says, without where it stands in its file. */

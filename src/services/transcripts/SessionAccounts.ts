@@ -68,7 +68,7 @@ const bookings = Effect.fnUntraced(function* (
   const index = yield* SessionIndex
   const agents = yield* AgentSessions
   /** The requests of a file that lies elsewhere. */
-  const scanned = (file: SessionFile) => Effect.map(scanFile(agents, file), ({ state }) => state.requests)
+  const scanned = (file: SessionFile) => Effect.map(scanFile(agents, file), ({ requests }) => requests)
   const booked = new Map<string, Booked>()
   const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
   const report = yield* ReportProgress
@@ -116,13 +116,7 @@ export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
 ) {
   const { day, since = 0 } = options
   const { booked, ...counts } = yield* bookings(sessions, prices, options)
-  const rows = {
-    session: new Map<string, Account>(),
-    folder: new Map<string, Account>(),
-    day: new Map<string, Account>(),
-    model: new Map<string, Account>(),
-    agent: new Map<string, Account>()
-  }
+  const rows = new Map(dimensions.map((dimension) => [dimension, new Map<string, Account>()]))
   let total = nothing("total")
   const breaks: Array<SessionBreak> = []
   for (const { lost, request, session } of booked) {
@@ -133,19 +127,22 @@ export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
       breaks: account.breaks + (lost === undefined ? 0 : 1),
       breakCost: account.breakCost + (lost?.cost ?? 0)
     })
-    const add = (dimension: Dimension, name: string) => {
-      const account = rows[dimension].get(name) ?? nothing(name, dimension === "session" ? session : undefined)
-      rows[dimension].set(name, added(account))
+    const names = {
+      session: session.path,
+      folder: session.folder ?? "unknown",
+      day: day(request.at),
+      model: request.model,
+      agent: session.agent
     }
-    add("session", session.path)
-    add("folder", session.folder ?? "unknown")
-    add("day", day(request.at))
-    add("model", request.model)
-    add("agent", session.agent)
+    for (const [dimension, accounts] of rows) {
+      const name = names[dimension]
+      const account = accounts.get(name) ?? nothing(name, dimension === "session" ? session : undefined)
+      accounts.set(name, added(account))
+    }
     total = added(total)
     if (lost !== undefined) breaks.push({ ...lost, session })
   }
-  const listed = (dimension: Dimension) => [...rows[dimension].values()].sort(byCost)
+  const listed = (dimension: Dimension) => [...(rows.get(dimension)?.values() ?? [])].sort(byCost)
   return {
     total,
     by: {

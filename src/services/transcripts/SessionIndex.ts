@@ -18,7 +18,7 @@ export const scanFile = Effect.fnUntraced(function* (
   state: ScanState = newScan()
 ) {
   const { broken } = yield* records(file, range, (record) => scanRecord(state, file.agent, record))
-  return { state, broken }
+  return { ...state, broken }
 })
 
 /** What was read of a session file. */
@@ -59,29 +59,24 @@ export class SessionIndex extends Context.Service<
     SessionIndex,
     Effect.gen(function* () {
       const agents = yield* AgentSessions
-      const held = new Map<string, { readonly state: ScanState; readonly broken: number }>()
-      const read = Effect.fnUntraced(function* (file: SessionFile) {
-        const known = held.get(file.path)
-        if (known !== undefined || file.kind === "text") return known
-        const one = yield* scanFile(agents, file)
-        held.set(file.path, one)
-        return one
+      const held = new Map<string, ScanState & IndexedSession>()
+      const read = Effect.fnUntraced(function* (files: ReadonlyArray<SessionFile>) {
+        const found = new Map<string, ScanState & IndexedSession>()
+        for (const file of files) {
+          if (file.kind === "text") continue
+          const one = held.get(file.path) ?? (yield* Effect.orElseSucceed(scanFile(agents, file), () => undefined))
+          if (one === undefined) continue
+          held.set(file.path, one)
+          found.set(file.path, one)
+        }
+        return found
       })
-      const collected = <A>(files: ReadonlyArray<SessionFile>, of: (one: { state: ScanState; broken: number }) => A) =>
-        Effect.map(
-          Effect.forEach(files, (file) =>
-            Effect.map(
-              Effect.orElseSucceed(read(file), () => undefined),
-              (one) => (one === undefined ? [] : [[file.path, of(one)] as const])
-            )
-          ),
-          (pairs) => new Map(pairs.flat())
-        )
       return {
         isKept: false,
         update: () => Effect.succeed([]),
-        sessions: (files) => collected(files, ({ broken, state }): IndexedSession => ({ facts: state.facts, broken })),
-        requests: (files) => collected(files, ({ state }) => state.requests),
+        sessions: read,
+        requests: (files) =>
+          Effect.map(read(files), (found) => new Map(Array.from(found, ([path, { requests }]) => [path, requests]))),
         ranges: () => Effect.undefined
       }
     })

@@ -18,31 +18,11 @@ const session = Schema.optionalKey(
   Schema.String.annotate({ description: "The id of another session of this folder. Leave it out for the current one" })
 )
 
-const RecallArguments = Schema.Struct({
-  handle: Schema.String.annotate({ description: "The handle, such as h_abcdefghij" }),
-  from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
-  to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
-  pattern: Schema.optionalKey(Schema.String.annotate({ description: "A regular expression that the lines match" })),
-  tokens,
-  session
-})
-
-const SearchArguments = Schema.Struct({
-  pattern: Schema.String.annotate({ description: "A regular expression, or plain text" }),
-  tokens,
-  session
-})
-
-const ChangesArguments = Schema.Struct({
-  since: Schema.optionalKey(
-    Schema.String.annotate({
-      description: "An entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d). Default: the last compaction"
-    })
-  ),
-  session
-})
-
-const SnapshotArguments = Schema.Struct({ tokens, session })
+const since = Schema.optionalKey(
+  Schema.String.annotate({
+    description: "An entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d). Default: the last compaction"
+  })
+)
 
 const bounded = (requested: number | undefined): number => Math.min(requested ?? defaultTokens, maxTokens)
 
@@ -136,7 +116,16 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
         title: "Recall a text by its handle",
         description:
           "Reads back the exact text behind a handle (h_ and letters): a message, the arguments of a call, a tool's output. Of long texts ask for lines, or for lines that match a pattern.",
-        schema: RecallArguments,
+        schema: Schema.Struct({
+          handle: Schema.String.annotate({ description: "The handle, such as h_abcdefghij" }),
+          from: Schema.optionalKey(Schema.Natural.annotate({ description: "The first line, counted from 1" })),
+          to: Schema.optionalKey(Schema.Natural.annotate({ description: "The last line" })),
+          pattern: Schema.optionalKey(
+            Schema.String.annotate({ description: "A regular expression that the lines match" })
+          ),
+          tokens,
+          session
+        }),
         run: ({ from, handle, pattern, session, to, tokens }) =>
           answers.recall(
             handle,
@@ -153,7 +142,11 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
         title: "Search the conversation",
         description:
           "Searches everything said and done in the conversation, also before compactions: the user's words first, then the agent's, arguments and outputs, each with its handle for recall.",
-        schema: SearchArguments,
+        schema: Schema.Struct({
+          pattern: Schema.String.annotate({ description: "A regular expression, or plain text" }),
+          tokens,
+          session
+        }),
         run: ({ pattern, session, tokens }) => answers.search(pattern, bounded(tokens), session)
       })
       yield* add({
@@ -161,7 +154,7 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
         title: "What changed since a point",
         description:
           "Lists files changed, commits, checks, commands and open failures since an entry, a time or the last compaction, with handles.",
-        schema: ChangesArguments,
+        schema: Schema.Struct({ since, session }),
         run: ({ session, since }) => answers.changes(since, session)
       })
       yield* add({
@@ -169,7 +162,7 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
         title: "Handover of a session",
         description:
           "Writes a handover of a conversation within a token budget: the user's words, where the work stands, files, commands, lessons, and an index of names with handles.",
-        schema: SnapshotArguments,
+        schema: Schema.Struct({ tokens, session }),
         run: ({ session, tokens }) => answers.snapshot(bounded(tokens), session)
       })
       if (others) {

@@ -22,7 +22,7 @@ import { writeOpencode } from "../../domain/transcripts/opencode/OpencodeWriter.
 import { writePi } from "../../domain/transcripts/pi/PiWriter.ts"
 import { sessionToTranscript } from "../../domain/transcripts/SessionToTranscript.ts"
 import type { FormatName, Writer, Written } from "../../domain/transcripts/Transcript.ts"
-import { newTemporaryName } from "../platform/ProcessIdentity.ts"
+import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -96,36 +96,19 @@ const staged = Effect.fnUntraced(function* (
  * Writes bytes under a temporary name, readable by the owner only, and syncs them. Returns an effect that renames the file.
  * Every call that changes the disk runs to its end or is not begun: an interrupted one would continue in the background.
  */
-const prepared = Effect.fnUntraced(function* (
-  path: string,
-  chunks: ReadonlyArray<Uint8Array>
-): Effect.fn.Return<
-  { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
-  PlatformError.PlatformError,
-  FileSystem.FileSystem | Path.Path | Scope.Scope
-> {
+const prepared = Effect.fnUntraced(function* (path: string, chunks: ReadonlyArray<Uint8Array>) {
   const fs = yield* FileSystem.FileSystem
   const paths = yield* Path.Path
-  const folder = paths.dirname(path)
-  yield* StaleFiles.sweep(folder)
-  const temporary = paths.join(folder, yield* newTemporaryName)
-  yield* Effect.addFinalizer(() => Effect.ignore(fs.remove(temporary, { force: true })))
-  yield* Effect.scoped(
-    Effect.gen(function* () {
-      const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "wx", mode: 0o600 }))
-      for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
-      yield* file.sync
-    })
-  )
+  yield* StaleFiles.sweep(paths.dirname(path))
+  const temporary = yield* Effect.acquireRelease(AtomicFile.claim(path, 0o600), AtomicFile.discard)
+  const fill = Effect.gen(function* () {
+    const file = yield* Effect.uninterruptible(fs.open(temporary, { flag: "r+" }))
+    for (const chunk of chunks) yield* Effect.uninterruptible(file.writeAll(chunk))
+    yield* file.sync
+  })
+  yield* Effect.scoped(fill)
   return { rename: Effect.uninterruptible(fs.rename(temporary, path)) }
 })
-
-/** The commit: either the file has its new name and the blobs it refers to stay, or neither. */
-const commit = (
-  { rename }: { readonly rename: Effect.Effect<void, PlatformError.PlatformError> },
-  written: Ref.Ref<boolean>
-): Effect.Effect<void, PlatformError.PlatformError> =>
-  Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
 
 /**
  * Fails when a file cannot have this name: a folder, a device, a pipe, a link or a read-only file has it, or its parent folder
@@ -262,19 +245,9 @@ export const lines = Effect.fn("Export.lines")(function* (
   format: FormatName,
   events: ReadonlyArray<SessionEvent>
 ): Effect.fn.Return<ReadonlyArray<string>> {
-  if (format === "palimpsest") return yield* Work.run(logLines(events))
+  if (format === "palimpsest") return yield* Work.run(Work.eachItem(events, (event) => encodeLine(event, new Map())))
   return (yield* inWords("", format, events.reduce(applyEvent, emptySession))).lines
 })
-
-function* logLines(events: ReadonlyArray<SessionEvent>): Work.SlicedWork<ReadonlyArray<string>> {
-  const all: Array<string> = []
-  for (const event of events) {
-    const line = encodeLine(event, new Map())
-    all.push(line)
-    yield
-  }
-  return all
-}
 
 /** Options of `write`. */
 export interface WriteOptions {
@@ -307,9 +280,12 @@ export const write = Effect.fn("Export.write")(
     yield* checkPlace(path)
     const written = yield* Ref.make(false)
     yield* staged(folder, written)
+    // Either the file has its new name and the blobs it refers to stay, or neither.
+    const commit = ({ rename }: { readonly rename: Effect.Effect<void, PlatformError.PlatformError> }) =>
+      Effect.uninterruptible(Effect.andThen(rename, Ref.set(written, true)))
     const log = yield* Effect.provide(logChunks(events), blobs)
     if (format === "palimpsest") {
-      yield* commit(yield* prepared(path, log), written)
+      yield* commit(yield* prepared(path, log))
       return {}
     }
     const older = yield* sidecarLogs(path)
@@ -325,7 +301,7 @@ export const write = Effect.fn("Export.write")(
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`
     yield* (yield* prepared(sidecar, log)).rename
-    yield* commit(yield* prepared(path, body), written)
+    yield* commit(yield* prepared(path, body))
     yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
     return unheld
   },

@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Effect, Result, Stream } from "effect"
 import { encode, joinBytes } from "../../domain/text/Bytes.ts"
 import { mendedJson } from "../../domain/text/CutJson.ts"
 import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
@@ -26,13 +26,11 @@ const maxDocumentBytes = 256 * mebibyte
 /** Bytes read between two points where the fiber can be interrupted. */
 const sliceBytes = 256 * 1024
 
-/** Takes the bytes of a file, chunk by chunk, and gives what they hold. */
-export interface TranscriptReader {
-  /** Takes the next chunk. */
-  readonly push: (chunk: Uint8Array) => Effect.Effect<void, TranscriptError, ReadRequirements>
-  /** Returns the result after the last chunk. */
-  readonly end: Effect.Effect<ReadTranscript, TranscriptError, ReadRequirements>
-}
+/** The bytes of a file, chunk by chunk. */
+type Chunks = Stream.Stream<Uint8Array, TranscriptError, ReadRequirements>
+
+/** Takes the bytes of a file, and gives what they hold. */
+export type TranscriptReader = (chunks: Chunks) => Effect.Effect<ReadTranscript, TranscriptError, ReadRequirements>
 
 /** What the records of a file hold. */
 export type ReadRecords = Omit<ReadTranscript, "format" | "torn">
@@ -84,12 +82,13 @@ export const transcriptLines = (path: string, reader: LineReader): RecordLines =
 })
 
 /** Reads a file of records, one a line. */
-export const linesReader = (
+export const readLines = Effect.fnUntraced(function* (
   path: string,
   format: SourceFormat,
   lines: RecordLines,
-  lenient: boolean
-): TranscriptReader => {
+  lenient: boolean,
+  chunks: Chunks
+) {
   const splitter = new LineSplitter()
   const skipped = new Skipped()
   let number = 0
@@ -118,88 +117,76 @@ export const linesReader = (
     return problem === undefined ? undefined : yield* refuse(problemText(problem))
   })
 
-  return {
-    push: Effect.fnUntraced(function* (chunk) {
-      let done = 0
-      for (const line of splitter.push(chunk)) {
-        const broken = yield* accept(line)
-        if (broken !== undefined) yield* refuse(broken.message)
-        done += line.length
-        if (done > sliceBytes) {
-          done = 0
-          yield* Effect.yieldNow
-        }
+  const take = Effect.fnUntraced(function* (chunk: Uint8Array) {
+    let done = 0
+    for (const line of splitter.push(chunk)) {
+      const broken = yield* accept(line)
+      if (broken !== undefined) yield* refuse(broken.message)
+      done += line.length
+      if (done > sliceBytes) {
+        done = 0
+        yield* Effect.yieldNow
       }
-      if (splitter.pending > maxLineBytes) return yield* transcriptError(path, number + 1, lineTooLong)
-    }),
-    end: Effect.gen(function* () {
-      const broken = splitter.pending > 0 ? yield* accept(splitter.rest()) : undefined
-      // An incomplete line is not JSON; one that is nested too deep is complete.
-      const torn = broken?._tag === "TooDeep" ? yield* refuse(broken.message) : broken
-      // An incomplete record alone is not a conversation.
-      if (torn !== undefined && values === 0) return yield* transcriptError(path, number, torn.message)
-      const read = yield* lines.end
-      if (isEmpty(read) && Object.keys(skipped.counts).length > 0) return yield* unknownFormat(path, format)
-      return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn && number }
-    })
-  }
-}
+    }
+    if (splitter.pending > maxLineBytes) return yield* transcriptError(path, number + 1, lineTooLong)
+  })
+
+  yield* Stream.runForEach(chunks, take)
+  const broken = splitter.pending > 0 ? yield* accept(splitter.rest()) : undefined
+  // An incomplete line is not JSON; one that is nested too deep is complete.
+  const torn = broken?._tag === "TooDeep" ? yield* refuse(broken.message) : broken
+  // An incomplete record alone is not a conversation.
+  if (torn !== undefined && values === 0) return yield* transcriptError(path, number, torn.message)
+  const read = yield* lines.end
+  if (isEmpty(read) && Object.keys(skipped.counts).length > 0) return yield* unknownFormat(path, format)
+  return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn && number }
+})
 
 /** The message about a line that is too long. */
 export const lineTooLong = `the line is longer than ${maxLineBytes / mebibyte} MiB`
 
-/** Collects the bytes of a document, and gives its text. */
-const wholeText = (path: string) => {
-  const chunks: Array<Uint8Array> = []
+/** Returns the text of a document. */
+const wholeText = Effect.fnUntraced(function* (path: string, chunks: Chunks) {
+  const held: Array<Uint8Array> = []
   let size = 0
-  return {
-    push: (chunk: Uint8Array): Effect.Effect<void, TranscriptError> => {
-      chunks.push(chunk)
-      size += chunk.length
-      return size > maxDocumentBytes
-        ? Effect.fail(transcriptError(path, 0, `the document is longer than ${maxDocumentBytes / mebibyte} MiB`))
-        : Effect.void
-    },
-    text: Effect.sync(() => lineText(joinBytes(chunks), 1))
-  }
-}
+  yield* Stream.runForEach(chunks, (chunk) => {
+    held.push(chunk)
+    size += chunk.length
+    return size > maxDocumentBytes
+      ? Effect.fail(transcriptError(path, 0, `the document is longer than ${maxDocumentBytes / mebibyte} MiB`))
+      : Effect.void
+  })
+  return lineText(joinBytes(held), 1)
+})
 
-/** Reads a file whose records stand in a list, or over several lines. `lines` reads records, one a line. */
-export const recordListReader = (path: string, lines: TranscriptReader): TranscriptReader => {
-  const { push, text } = wholeText(path)
-  const records = Effect.map(text, (whole) => encode(recordsByLine(whole)))
-  return { push, end: Effect.andThen(Effect.flatMap(records, lines.push), lines.end) }
-}
+/** Returns the bytes of a file whose records stand in a list, or over several lines, with one record a line. */
+export const listedRecords = (path: string, chunks: Chunks): Chunks =>
+  Stream.fromEffect(Effect.map(wholeText(path, chunks), (text) => encode(recordsByLine(text))))
 
 /** Reads a file that is one JSON document. A lenient reader leaves out what stands behind its last whole message, where its end is missing. */
-export const documentReader = (
+export const readDocument = Effect.fnUntraced(function* (
   path: string,
   format: SourceFormat,
   lenient: boolean,
-  read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
-): TranscriptReader => {
-  const whole = wholeText(path)
-  return {
-    push: whole.push,
-    end: Effect.gen(function* () {
-      const given = yield* whole.text
-      yield* Effect.yieldNow
-      const first = parse(given, format)
-      const mended = Result.isFailure(first) ? mendedJson(given) : undefined
-      const isMended = lenient && mended !== undefined
-      const text = isMended ? mended : given
-      const value = isMended ? parse(text, format) : first
-      if (Result.isFailure(value)) {
-        return yield* transcriptError(path, 0, value.failure.message, mended === undefined ? "Unusable" : "BrokenLine")
-      }
-      yield* Effect.yieldNow
-      const found = formatOfRecord(value.success)
-      if (found !== undefined && found !== format) {
-        return yield* transcriptError(path, 0, `a document of the format ${found}; expected the format ${format}`)
-      }
-      const records = yield* finish(path, yield* run(read(value.success, text)), "Unusable")
-      const skipped = isMended ? { ...records.skipped, "incomplete end": 1 } : records.skipped
-      return { ...records, skipped, format, torn: undefined }
-    })
+  read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>,
+  chunks: Chunks
+) {
+  const given = yield* wholeText(path, chunks)
+  yield* Effect.yieldNow
+  const first = parse(given, format)
+  const mended = Result.isFailure(first) ? mendedJson(given) : undefined
+  const isMended = lenient && mended !== undefined
+  const text = isMended ? mended : given
+  const value = isMended ? parse(text, format) : first
+  if (Result.isFailure(value)) {
+    return yield* transcriptError(path, 0, value.failure.message, mended === undefined ? "Unusable" : "BrokenLine")
   }
-}
+  yield* Effect.yieldNow
+  const found = formatOfRecord(value.success)
+  if (found !== undefined && found !== format) {
+    return yield* transcriptError(path, 0, `a document of the format ${found}; expected the format ${format}`)
+  }
+  const records = yield* finish(path, yield* run(read(value.success, text)), "Unusable")
+  const skipped = isMended ? { ...records.skipped, "incomplete end": 1 } : records.skipped
+  return { ...records, skipped, format, torn: undefined }
+})

@@ -8,7 +8,7 @@ import { inUtf8 } from "./LineSplitter.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
-import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
+import { maxLineBytes } from "./TranscriptReader.ts"
 
 /** Reads conversations of any agent, from files, databases and standard input. */
 
@@ -33,15 +33,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** Returns the bytes of a regular file, of standard input or of a session in a database. Other files are not opened, because a pipe would hang. */
-const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
-  {
-    readonly bytes: Stream.Stream<Uint8Array, TranscriptError>
-    /** The size of a file. */
-    readonly size: number | undefined
-  },
-  TranscriptError,
-  FileSystem.FileSystem | Stdio.Stdio
-> {
+const bytesOf = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const stdio = yield* Stdio.Stdio
   const fail = (error: PlatformError.PlatformError) => unreadable(path, error)
@@ -74,23 +66,28 @@ interface LinesOf {
   readonly less: number
 }
 
-/** Reads the records of other files that a file goes on from, after its first one. Adds which lines are from where. */
-const readEarlier = Effect.fnUntraced(function* (
+/** Returns the records of other files that a file goes on from, after its first one, then its others. Adds which lines are from where. */
+const withEarlier = (
   path: string,
   parts: ReadonlyArray<RecordsPart>,
-  reader: TranscriptReader,
+  others: Stream.Stream<Uint8Array, TranscriptError>,
   files: Array<LinesOf>
-) {
+) => {
   let lines = 1
-  for (const part of parts) {
-    files.push({ path: part.file, after: lines, less: part.from === 0 ? lines : lines - 1 })
-    yield* Stream.runForEach(bytesIn(part), (chunk) => {
-      lines += lineBreaks(chunk)
-      return reader.push(chunk)
-    })
-  }
-  if (lines > 1) files.push({ path, after: lines, less: lines - 1 })
-})
+  const from = (file: string, less: number) => files.push({ path: file, after: lines, less })
+  return Stream.fromIterable(parts).pipe(
+    Stream.flatMap((part) => {
+      from(part.file, part.from === 0 ? lines : lines - 1)
+      return Stream.tap(bytesIn(part), (chunk) => Effect.sync(() => void (lines += lineBreaks(chunk))))
+    }),
+    Stream.concat(
+      Stream.suspend(() => {
+        if (lines > 1) from(path, lines - 1)
+        return others
+      })
+    )
+  )
+}
 
 /**
  * Reads a conversation from a file, from standard input (`-`) or from an agent's database, in any of the formats. Writes nothing, and can be interrupted
@@ -117,11 +114,9 @@ export const load = Effect.fn("Transcripts.load")(function* (
   const reader = yield* chooseReader(path, head, options, size === undefined ? undefined : size + earlierBytes)
   if (missing !== undefined && options.lenient !== true) return yield* missingRecords(path, missing)
   const files: Array<LinesOf> = []
-  const read = yield* reader.push(head.subarray(0, firstEnd)).pipe(
-    Effect.andThen(readEarlier(path, parts, reader, files)),
-    Effect.andThen(reader.push(head.subarray(firstEnd))),
-    Effect.andThen(Stream.runForEach(rest, reader.push)),
-    Effect.andThen(reader.end),
+  const others = Stream.concat(Stream.make(head.subarray(firstEnd)), rest)
+  const all = Stream.concat(Stream.make(head.subarray(0, firstEnd)), withEarlier(path, parts, others, files))
+  const read = yield* reader(all).pipe(
     // Names the file and the line of an error where they are others than those of all lines together.
     Effect.mapError((error) => {
       const lines = files.findLast(({ after }) => after < error.line)

@@ -313,3 +313,14 @@ it("a script of Codex with a text of very many pieces", () => {
   const [action] = did("exec", { input: `text(await tools.exec_command({ cmd: ${cmd.replaceAll(" ", "")} }))` })
   assert.strictEqual(action?._tag === "Command" ? action.command.length : 0, 14_000)
 })
+
+it.each([
+  ["a.path", "after a value that is no literal"],
+  ["10 * 1_000", "after a sum"],
+  ["join(a, b)", "after a call"],
+  ["[a.b, ...c]", "after a list of them"],
+  ["{ a: b.c, d: e() }", "after an object of them"]
+])("the command of a script of Codex is read behind %s, %s", (value) => {
+  const [action] = did("exec", { input: `text(await tools.exec_command({ first: ${value}, cmd: "npm test" }))` })
+  assert.strictEqual(action?._tag === "Command" ? action.command : undefined, "npm test")
+})

@@ -38,7 +38,7 @@ export const beginWith = ({ commands, files, todos }: State, entry: EntryId, sna
     }
   }
   if (snapshot.recent_actions.some(({ text }) => text.startsWith("- commit "))) {
-    commands.commits = [{ hash: "", subject: "", entry }]
+    commands.commits = { ...commands.commits, present: [{ hash: "", subject: "", entry }] }
     files.committed = entry
   }
   const list = snapshot.task_state.flatMap(({ text }) => {

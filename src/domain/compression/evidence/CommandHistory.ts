@@ -7,7 +7,7 @@ import type { Handle } from "../../content/Handle.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import { type CheckKind, checksOf, isMilestone, programsOf, provesSuccess, runPrograms, succeeded } from "./Commands.ts"
-import { type Commit, commitsAfter, makesCommit } from "./Commits.ts"
+import { type Commit, type CommitLog, commitsAfter, makesCommit, noCommits } from "./Commits.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -55,7 +55,7 @@ export interface OpenFailure {
 export interface CommandHistory {
   readonly commands: Map<string, CommandRun>
   readonly checks: Map<CheckKind, CheckRun>
-  commits: ReadonlyArray<Commit>
+  commits: CommitLog
   /** Failures that nothing has ended yet, by subject: a command, or a tool and its file. */
   readonly failures: Map<string, OpenFailure>
   /** Background commands, by the id under which the agent asks for their output. */
@@ -63,10 +63,10 @@ export interface CommandHistory {
 }
 
 /** Returns a history without commands. */
-export const emptyCommands = (): CommandHistory => ({
+export const emptyCommands = (cwd: string | undefined): CommandHistory => ({
   commands: new Map(),
   checks: new Map(),
-  commits: [],
+  commits: noCommits(cwd),
   failures: new Map(),
   background: new Map()
 })
@@ -89,9 +89,10 @@ const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
 
 /** Follows the commits through a run, and forgets the commands that made those that it took back, which are returned. */
 const followCommits = (history: CommandHistory, run: Parameters<typeof commitsAfter>[1]): ReadonlyArray<Commit> => {
-  const after = commitsAfter(history.commits, run)
-  const gone = history.commits.filter((commit) => !after.includes(commit))
-  history.commits = after
+  const before = history.commits.present
+  history.commits = commitsAfter(history.commits, run)
+  const after = history.commits.present
+  const gone = before.filter((commit) => !after.includes(commit))
   const left = new Set(after.map(({ entry }) => entry))
   const made = new Set(gone.map(({ entry }) => entry).filter((entry) => !left.has(entry)))
   for (const [command, { entry }] of made.size === 0 ? [] : history.commands)

@@ -1,6 +1,7 @@
 import { isDryRun } from "../../actions/ProgramTask.ts"
 import { gitTasksOf } from "../../actions/ShellEffects.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
+import { liesIn } from "./FileHistory.ts"
 
 /** The commits of a conversation: those that commands made, but for those that a reset, a revert or an amended commit took back. */
 
@@ -10,9 +11,32 @@ export interface Commit {
   readonly hash: string
   readonly subject: string
   readonly entry: EntryId
-  /** The folder in which git was told to work (`-C`). */
+  /** The folder in which git was told to work, where it is another than the session's. */
   readonly folder?: string | undefined
 }
+
+/** The commits so far. */
+export interface CommitLog {
+  /** The folder of the session. */
+  readonly cwd: string | undefined
+  /** Those that no command took back. */
+  readonly present: ReadonlyArray<Commit>
+  /** Those of a folder as they stood before each reset, the latest first: another reset can bring them back. */
+  readonly earlier: ReadonlyArray<ReadonlyArray<Commit>>
+  /** Those that a remote has. */
+  readonly pushed: ReadonlySet<Commit>
+  /** Those that can have been made anew, under another hash. */
+  readonly rebased: ReadonlySet<Commit>
+}
+
+/** The log before the first commit. */
+export const noCommits = (cwd: string | undefined): CommitLog => ({
+  cwd,
+  present: [],
+  earlier: [],
+  pushed: new Set(),
+  rebased: new Set()
+})
 
 /** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
 const commitForm =
@@ -43,16 +67,42 @@ export const commitsIn = (output: string): ReadonlyArray<{ readonly hash: string
 /** The place of a commit before the last one: `HEAD~2`, `@^`. */
 const beforeHead = /^(?:HEAD|@)((?:[~^]\d*)+)$/
 
-/** How many of these commits a reset takes back; of a place that the log does not know, none. */
-const countReset = (words: ReadonlyArray<string>, commits: ReadonlyArray<Commit>): number => {
-  const [place = "", ...files] = words.filter((word) => !word.startsWith("-"))
+/** What a remote has, and what was fetched of it. */
+const remotePlace = /^(?:(?:refs\/)?remotes\/|(?:origin|upstream)\/|FETCH_HEAD$)|@\{(?:u|upstream|push)\}$/i
+
+/** Where git says that a reset leads. Only one with `--hard` tells. */
+const resetTarget = /^HEAD is now at ([0-9a-f]{7,40})\b/m
+
+const isOf = (hash: string, commit: Commit): boolean =>
+  commit.hash !== "" && (commit.hash.startsWith(hash) || hash.startsWith(commit.hash))
+
+/**
+ * Returns which of a folder's commits, now or before an earlier reset, a reset leaves. A commit that is none of theirs is from before all
+ * of them, unless it can be one that git did not confirm, or one that stands on those that were pushed. Of another name, only what git
+ * says is known.
+ */
+const leftByReset = (
+  words: ReadonlyArray<string>,
+  output: string,
+  own: ReadonlyArray<Commit>,
+  { earlier, pushed, rebased }: CommitLog
+): ReadonlyArray<Commit> => {
+  const [place = "HEAD", ...files] = words.filter((word) => !word.startsWith("-"))
   // With files behind it, it only changes what is staged.
-  if (files.length > 0) return 0
-  const steps = beforeHead.exec(place)?.[1]?.match(/~\d+|[~^]/g) ?? []
-  const known = /^[0-9a-f]{7,40}$/.test(place)
-    ? commits.findLastIndex(({ hash }) => hash !== "" && (hash.startsWith(place) || place.startsWith(hash)))
-    : -1
-  return known < 0 ? steps.reduce((sum, step) => sum + Number(step.slice(1) || 1), 0) : commits.length - 1 - known
+  if (files.length > 0 || place === "HEAD" || place === "@") return own
+  const hash = /^[0-9a-f]{7,40}$/.test(place) ? place : resetTarget.exec(output)?.[1]
+  for (const commits of hash === undefined ? [] : [own, ...earlier]) {
+    const at = commits.findLastIndex((commit) => isOf(hash ?? "", commit))
+    if (at >= 0) return commits.slice(0, at + 1)
+  }
+  const steps = beforeHead.exec(place)?.[1]?.match(/~\d+|[~^]/g)
+  if (steps) {
+    const count = steps.reduce((sum, step) => sum + Number(step.slice(1) || 1), 0)
+    return own.slice(0, Math.max(0, own.length - count))
+  }
+  const isRemote = remotePlace.test(place)
+  const canStand = (commit: Commit) => pushed.has(commit) || (!isRemote && (commit.hash === "" || rebased.has(commit)))
+  return hash === undefined && !isRemote ? own : own.slice(0, own.findLastIndex(canStand) + 1)
 }
 
 /** Returns the subject of the commit that a commit of this subject takes back. */
@@ -73,11 +123,33 @@ interface Run {
 
 const quiet = { hash: "", subject: "" }
 
+/** Returns the folder in which git works; undefined for one that holds the session's, or that lies in it, and where the latter is not known. */
+const otherFolder = (folder: string | undefined, cwd: string | undefined): string | undefined => {
+  if (folder === undefined || !/^(?:\/|[A-Za-z]:)/.test(folder)) return folder
+  return cwd === undefined || folder === cwd || liesIn(folder, cwd) || liesIn(cwd, folder) ? undefined : folder
+}
+
+/** Returns the log after a task that worked, but for a commit that it makes. `own`: the commits of its folder. */
+const afterTask = (
+  log: CommitLog,
+  task: string,
+  words: ReadonlyArray<string>,
+  own: ReadonlyArray<Commit>,
+  output: string
+): CommitLog => {
+  if (task === "push") return { ...log, pushed: new Set([...log.pushed, ...own]) }
+  if (/^(?:pull|rebase|am)$/.test(task)) return { ...log, rebased: new Set([...log.rebased, ...own]) }
+  if (task !== "reset" || own.length + log.earlier.length === 0) return log
+  const stay = leftByReset(words, output, own, log)
+  const others = log.present.filter((one) => !own.includes(one) || stay.includes(one))
+  return { ...log, present: [...new Set([...others, ...stay])], earlier: [own, ...log.earlier] }
+}
+
 /**
- * Returns the commits that there are after the run of a command. Its tasks of git follow each other: each commit has a line of the
+ * Returns the log after the run of a command. Its tasks of git follow each other: each commit has a line of the
  * output, the last one all that are left. Git works in the folder that it is told, and takes back what was committed there.
  */
-export const commitsAfter = (commits: ReadonlyArray<Commit>, run: Run): ReadonlyArray<Commit> => {
+export const commitsAfter = (log: CommitLog, run: Run): CommitLog => {
   const { command, entry, exit, ok, output } = run
   const all = gitTasksOf(command)
   const makes = makesCommit(command)
@@ -86,27 +158,26 @@ export const commitsAfter = (commits: ReadonlyArray<Commit>, run: Run): Readonly
     makes && !all.some(({ words }) => taskMakes(words)) ? [...all, { words: ["commit"], folder: undefined }] : all
   const last = tasks.findLastIndex(({ words }) => taskMakes(words))
   const confirmed = makes ? commitsIn(output) : []
-  const canReset = exit === 0 && !/^(?:fatal|error): /m.test(output)
+  const worked = exit === 0 && !/^(?:fatal|error): /m.test(output)
   let left = confirmed.length === 0 && ok === true ? [quiet] : confirmed
-  let known = commits
-  for (const [at, { folder, words }] of tasks.entries()) {
-    const [task, ...rest] = words
-    const own = known.filter((one) => one.folder === folder)
-    if (task === "reset" && canReset) {
-      const gone = own.slice(own.length - Math.min(own.length, countReset(rest, own)))
-      known = known.filter((one) => !gone.includes(one))
-    }
+  let known = log
+  for (const [at, { folder: place, words }] of tasks.entries()) {
+    const [task = "", ...rest] = words
+    const folder = otherFolder(place, log.cwd)
+    const own = known.present.filter((one) => one.folder === folder)
+    if (worked && !isDryRun("git", words)) known = afterTask(known, task, rest, own, output)
     if (!taskMakes(words)) continue
     const made = at === last ? left : left.slice(0, confirmed.length === 0 ? 0 : 1)
     left = left.slice(made.length)
     const amended = rest.includes("--amend") && made.length > 0 ? own.at(-1) : undefined
-    known = known.filter((one) => one !== amended)
+    let present = known.present.filter((one) => one !== amended)
     for (const one of made) {
       // Of one that was amended quietly, the log knows no other words.
       const { hash, subject } = one === quiet && amended !== undefined ? amended : one
-      const reverted = known.findLast((other) => other.subject === revertedSubject(subject))
-      known = [...known.filter((other) => other !== reverted), { hash, subject, entry, folder }]
+      const reverted = present.findLast((other) => other.subject === revertedSubject(subject))
+      present = [...present.filter((other) => other !== reverted), { hash, subject, entry, folder }]
     }
+    known = { ...known, present }
   }
   return known
 }

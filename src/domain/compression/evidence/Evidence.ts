@@ -46,6 +46,7 @@ import {
   recordResult,
   recordRun
 } from "./CommandHistory.ts"
+import type { CommitLog } from "./Commits.ts"
 import { decisionsIn } from "./Decisions.ts"
 import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
@@ -134,7 +135,7 @@ class Gathering {
   /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
-  readonly commands = emptyCommands()
+  readonly commands: CommandHistory
   readonly todos = noTodos()
   readonly weights: NameWeights
   lastCall: LastCall | undefined
@@ -145,6 +146,7 @@ class Gathering {
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
+    this.commands = emptyCommands(cwd)
     this.weights = { names: new Map(), now: 0, isOnWindows: hasWindowsPaths(cwd ?? "") }
   }
 }
@@ -157,7 +159,8 @@ export interface Evidence
   extends
     Omit<Gathering, "files" | "commands" | "todos" | "weights">,
     Pick<FileHistory, "files" | "edits">,
-    Omit<CommandHistory, "background"> {
+    Omit<CommandHistory, "background" | "commits"> {
+  readonly commits: CommitLog["present"]
   readonly todos: TodoHistory["list"]
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>
@@ -181,7 +184,7 @@ const act = (
     })
   else if (action._tag === "Command") {
     state.files.takenBack = recordRun(state.commands, id, action, answer)
-    state.files.committed = state.commands.commits.at(-1)?.entry
+    state.files.committed = state.commands.commits.present.at(-1)?.entry
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
@@ -547,7 +550,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   return {
     ...state,
     ...commands,
-    commits: commands.commits.filter(({ hash }) => hash !== ""),
+    commits: commands.commits.present.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
     todos: todos.list,

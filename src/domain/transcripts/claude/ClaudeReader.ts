@@ -44,9 +44,10 @@ interface Turn {
 type ChainSegment =
   | Turn
   | { readonly _tag: "Queued"; readonly by: Moment; readonly lines: ReadonlyArray<Line> }
+  /** Its line is that of the summary, with this message. */
   | {
       readonly _tag: "Compaction"
-      readonly summary: Line
+      readonly lines: ReadonlyArray<Line>
       readonly boundary: Line | undefined
       readonly message: LineMessage
     }
@@ -88,7 +89,7 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
     }
     if (message.kind === "summary") {
       attach()
-      segments.push({ _tag: "Compaction", summary: line, boundary, message })
+      segments.push({ _tag: "Compaction", lines: [line], boundary, message })
       boundary = undefined
       open = new Map()
       continue
@@ -113,63 +114,44 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
 }
 
 /**
- * Adds the lines beside the chain to their turns. Parallel calls and their results hang on different lines of one message,
- * of which only one is on the chain. The others are lines with the turn's message id, and results of its calls that no line
- * on the chain holds.
+ * Returns the chain with the lines beside it that belong to it, each behind the line that it belongs to. Parallel calls and their
+ * results hang on different lines of one message, of which only one is on the chain. The others are lines with its message id, results of
+ * its calls that no line on the chain holds, and what was shown with such a result, or with one whose next result is on the chain.
  */
-const gather = (segments: Array<ChainSegment>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
-  const used = new Set<Line>()
-  const byMessage = new Map<string, Turn>()
-  for (const turn of segments) {
-    const message = turn._tag === "Model" ? turn.lines[0]?.message?.messageId : undefined
-    if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
+const withAside = (chain: ReadonlyArray<Line>, aside: ReadonlyArray<Line>): ReadonlyArray<Line> => {
+  const behind = new Map<Line, Array<Line>>()
+  const lines = (line: Line): ReadonlyArray<Line> => [line, ...(behind.get(line) ?? []).flatMap(lines)]
+  const add = (line: Line, before: Line | undefined): boolean => {
+    if (before === undefined) return false
+    const others = behind.get(before)
+    if (others === undefined) behind.set(before, [line])
+    else others.push(line)
+    return true
+  }
+  const byMessage = new Map<string, Line>()
+  for (const line of chain) {
+    const message = messageOf(line)
+    if (message?.role === "model" && !byMessage.has(message.messageId)) byMessage.set(message.messageId, line)
   }
   for (const line of aside) {
-    const turn = messageOf(line)?.role === "model" ? byMessage.get(line.message?.messageId ?? "") : undefined
-    if (turn === undefined) continue
-    turn.lines.push(line)
-    used.add(line)
+    const message = messageOf(line)
+    if (message?.role === "model") add(line, byMessage.get(message.messageId))
   }
-  const callers = new Map<string, ChainSegment>()
-  const answered = new Set<string>()
-  for (const turn of segments) {
-    if (turn._tag === "Compaction") continue
-    for (const line of turn.lines) {
-      for (const call of callsIn(line)) callers.set(call, turn)
-      for (const answer of answersIn(line)) answered.add(answer)
-    }
-  }
-  const late = new Map<ChainSegment, Array<Line>>()
+  const spoken = chain.flatMap(lines).filter((line) => line.message?.kind !== "summary")
+  const callers = new Map(spoken.flatMap((line) => callsIn(line).map((call) => [call, line] as const)))
+  const answered = new Set(spoken.flatMap(answersIn))
   for (const line of aside) {
     const ids = answersIn(line)
     const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
-    if (caller === undefined || ids.some((id) => answered.has(id))) continue
-    for (const id of ids) answered.add(id)
-    late.set(caller, [...(late.get(caller) ?? []), line])
-    used.add(line)
+    if (!ids.some((id) => answered.has(id)) && add(line, caller)) for (const id of ids) answered.add(id)
   }
-  for (const [caller, lines] of late) {
-    const at = segments.indexOf(caller) + 1
-    const next = segments[at]
-    if (isOpenTurn(next)) for (const each of lines) next.lines.push(each)
-    else segments.splice(at, 0, { _tag: "Answers", lines })
-  }
-  // What was shown with a result that is not on the chain, or whose next result is.
-  const holders = new Map<string, ChainSegment>()
-  for (const turn of segments) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
+  const results = chain.flatMap(lines).filter((line) => answersIn(line).length > 0)
+  const holders = new Map(results.map((line) => [line.uuid, line]))
   for (const line of aside.filter(isAttached).sort(byTime)) {
-    const holder = holders.get(line.parent ?? "")
-    if (holder === undefined || holder._tag === "Compaction") continue
-    const next = holder._tag === "Answers" ? segments[segments.indexOf(holder) + 1] : holder
-    const [first] = next === undefined || next._tag !== "Other" ? [] : next.lines
-    const shown: Turn =
-      next?._tag === "Other" && first !== undefined && isAttached(first) ? next : { _tag: "Other", lines: [] }
-    if (shown !== next) segments.splice(segments.indexOf(holder) + 1, 0, shown)
-    shown.lines.push(line)
-    holders.set(line.uuid, shown)
-    used.add(line)
+    const result = holders.get(line.parent ?? "")
+    if (result !== undefined && add(line, result)) holders.set(line.uuid, result)
   }
-  return used
+  return chain.flatMap(lines)
 }
 
 /** Returns the text of a slash command, which has its own form. */
@@ -263,9 +245,7 @@ function* deliver(
     if (after !== undefined && !taken.has(after)) continue
     records += one.records
     yield
-    const from = segments.findIndex(
-      (segment) => segment._tag !== "Compaction" && after !== undefined && segment.lines.includes(after)
-    )
+    const from = segments.findIndex(({ lines }) => after !== undefined && lines.includes(after))
     const next = segments.findIndex(
       (segment, index) => index > from && segment._tag !== "Answers" && !isBefore(momentOf(segment), one.by)
     )
@@ -298,8 +278,7 @@ const never: Moment = { at: undefined, number: Infinity }
 /** Returns when a segment began. */
 const momentOf = (segment: ChainSegment | undefined): Moment => {
   if (segment === undefined) return never
-  if (segment._tag === "Queued") return segment.by
-  return firstBy(segment._tag === "Compaction" ? [segment.summary] : segment.lines, byTime) ?? never
+  return segment._tag === "Queued" ? segment.by : (firstBy(segment.lines, byTime) ?? never)
 }
 
 const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
@@ -359,20 +338,20 @@ const addNames = (lines: ReadonlyArray<Line>, names: Map<string, string>): void 
  */
 const compact = (
   steps: Steps,
-  { boundary, message, summary }: Compaction,
+  { boundary, lines, message }: Compaction,
   before: ReadonlyArray<ChainSegment>,
   kept: ReadonlySet<string>,
   names: ReadonlyMap<string, string>
 ): void => {
-  const turns = before.flatMap((segment) => (segment._tag === "Compaction" ? [] : [segment]))
-  const isKept = ({ lines }: { readonly lines: ReadonlyArray<Line> }) => lines.some(({ uuid }) => kept.has(uuid))
+  const turns = before.filter(({ _tag }) => _tag !== "Compaction")
+  const isKept = ({ lines }: ChainSegment) => lines.some(({ uuid }) => kept.has(uuid))
   const from = kept.size === 0 ? -1 : turns.findIndex(isKept)
   const stands = boundary?.boundary?.kept?.anchor
   const isBehind = stands !== undefined && stands === boundary?.uuid
   const stays = from >= 0 && !isBehind && turns.slice(from).every((turn) => turn._tag === "Queued" || isKept(turn))
   const again = stays ? [] : turns.filter(isKept).map(({ lines }) => draft(lines, names))
   // A summary of ours without parts only says that nothing replaced the dropped messages.
-  const inserted = message.exact?.length === 0 ? [] : [draft([summary], names)]
+  const inserted = message.exact?.length === 0 ? [] : [draft(lines, names)]
   steps.compact(
     {
       insert: isBehind ? [...again, ...inserted] : [...inserted, ...again],
@@ -420,14 +399,16 @@ function* transcript(
     chain.filter((line) => messageOf(line)?.role === role)
   )
   const repeated = copiesOf(copiesOf(ofModel ?? [], chain).size === 0 ? [] : (ofUser ?? []), chain)
-  const lines = chain.filter((line) => !repeated.has(line))
   const onChain = new Set(chain)
   const side = leaf?.sidechain ?? false
   const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
+  const lines = withAside(
+    chain.filter((line) => !repeated.has(line)),
+    aside
+  )
   const segments = segmentsOf(lines, skipped)
-  const used = gather(segments, aside)
-  const taken = new Set([...lines, ...used])
-  const left = aside.filter((line) => !used.has(line))
+  const taken = new Set(lines)
+  const left = aside.filter((line) => !taken.has(line))
   const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
   const delivered = yield* deliver(segments, queue, tree.messages, taken, copies)
   skipped.add("queue-operation", queue.records - delivered)

@@ -10,15 +10,14 @@ import {
   isMedia
 } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
-import type { PartPlace } from "../../conversation/CallPairs.ts"
-import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
+  type CallOf,
   type Cut,
   isSummary,
   layoutWriter,
-  type NativeCalls,
   nothingInPlace,
   type RecordIds,
   type Row,
@@ -30,7 +29,7 @@ import { piecesOf } from "../ExactParts.ts"
 import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine, exactLine, type Marks } from "../RecordMarks.ts"
-import { Skipped } from "../Skipped.ts"
+import type { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, isoTime } from "../WrittenRecords.ts"
 import { nativeMessage } from "./Line.ts"
@@ -86,10 +85,6 @@ const resultOf = (part: Part, call: NativeCall): Json => {
   }
 }
 
-const noteMediaInResult = ({ functionResponse }: Part, unheld: Skipped): void => {
-  if (functionResponse?.parts !== undefined) unheld.add("media in results")
-}
-
 const isForeign = (model: string | undefined): boolean => model !== undefined && !/claude/i.test(model)
 
 /** Returns the block of a part; undefined for one that the API refuses, such as a thought without a signature that it can check. */
@@ -117,7 +112,7 @@ const blockOf = (
 const blocksOf = (
   { content }: Draft,
   model: string | undefined,
-  call: (part: number) => NativeCall | undefined,
+  call: CallOf,
   unheld: Skipped
 ): ReadonlyArray<Json> => {
   const results: Array<Json> = []
@@ -129,7 +124,7 @@ const blocksOf = (
       unheld.add(unheldKind(content.role, part))
       continue
     }
-    noteMediaInResult(part, unheld)
+    if (part.functionResponse?.parts !== undefined) unheld.add("media in results")
     if (part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
     if (isResponse(part)) results.push(block)
     else others.push(block)
@@ -229,7 +224,6 @@ const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary"
 /** The lines of a transcript while they are written. */
 const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds): SessionLines => {
   const lines: Array<string> = []
-  const unheld = new Skipped()
   const names = new Map<string, string>()
   const time = clock(transcript.steps)
   let last: string | undefined
@@ -254,13 +248,12 @@ const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds
     lines.push(exactLine(record, content, (value, line) => nativeMessage(value, line, names)))
   }
 
-  const row = (item: Row, calls: NativeCalls, index: number): void => {
+  const row = (item: Row, call: CallOf, unheld: Skipped): void => {
     const isAgain = item.again !== undefined
     const draft = isAgain ? writtenAgain(item.draft) : item.draft
     const model = draft.model ?? transcript.model
     const uuid = ids.of(item)
-    const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const blocks = blocksOf(draft, model, call, isAgain ? new Skipped() : unheld)
+    const blocks = blocksOf(draft, model, call, unheld)
     for (const block of blocks) if (block.type === "tool_use") names.set(String(block.id), String(block.name))
     const results = blocks.some(isAnswer)
     const again = isAgain ? ids.of(item.again) : undefined
@@ -283,7 +276,7 @@ const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds
       lines.push(recordLine({ type: "content-replacement", sessionId: session, replacements }))
   }
 
-  const cut = (item: Cut): void => {
+  const cut = (item: Cut, unheld: Skipped): void => {
     const boundary = ids.fresh()
     const logical = last === undefined ? {} : { logicalParentUuid: last }
     const at = time.at(item.summary)
@@ -296,23 +289,19 @@ const transcriptLines = (transcript: Transcript, session: string, ids: RecordIds
   }
 
   /** Writes results for calls that got none: Claude Code drops a message whose call has no result. */
-  const answer = (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls): void => {
-    const content = places.flatMap((place) => {
-      const call = calls.get(placeKey(place))
-      return call === undefined ? [] : [resultOf(missingResponse(call), call)]
-    })
+  const answer = (calls: ReadonlyArray<NativeCall>, caller: Draft | undefined): void => {
+    const content = calls.map((call) => resultOf(missingResponse(call), call))
     const uuid = ids.fresh()
-    const at = time.at(rows[places[0]?.item ?? 0]?.draft, true)
-    const record = { ...about(uuid, last, at), type: "user", message: { role: "user", content } }
+    const record = { ...about(uuid, last, time.at(caller, true)), type: "user", message: { role: "user", content } }
     lines.push(recordLine(record, {}, { owed: true }))
     last = uuid
   }
 
-  return { lines, unheld, row, cut, answer }
+  return { lines, row, cut, answer }
 }
 
 /**
  * Writes a Claude Code transcript. Claude Code sees only the messages after the last compact boundary: the summary, the
  * other inserted messages, and the kept ones, which are written again. A reader returns each message once.
  */
-export const writeClaude: Writer = layoutWriter({ holds: isSummary, keepsById: false, isFit }, transcriptLines)
+export const writeClaude: Writer = layoutWriter({ holds: isSummary, isFit }, transcriptLines)

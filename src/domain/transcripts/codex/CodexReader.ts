@@ -2,7 +2,7 @@ import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
-import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { eachItem, type SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import {
   draftOf,
@@ -18,19 +18,9 @@ import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf, type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
-import { type CopiesState, endsCopies } from "./Copies.ts"
-import {
-  carriedMessage,
-  carrier,
-  continuesMessage,
-  type ItemMessage,
-  messageOf,
-  readExact,
-  withMarks,
-  readItem
-} from "./Items.ts"
-import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
+import { type Compaction, type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
+import { carriedMessage, carrier, continuesMessage, type ItemMessage, messageOf, withMarks, readItem } from "./Items.ts"
+import { type CodexRecord, type CopiesState, decodeCodex, endsCopies, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */
 
@@ -48,13 +38,7 @@ interface Turn {
 }
 type TurnOrCompaction =
   | { readonly _tag: "Turn"; readonly turn: Turn }
-  | {
-      readonly _tag: "Compaction"
-      readonly insert: ReadonlyArray<Turn>
-      readonly trigger: "manual" | "auto"
-      readonly tokensBefore: number | undefined
-      readonly encryptedAt: number | undefined
-    }
+  | (Omit<Compaction, "insert"> & { readonly insert: ReadonlyArray<Turn> })
 
 /** Whether the user typed this message, as opposed to tool results and to text that Codex inserted. */
 const isTyped = ({ author, joins, role }: Turn): boolean =>
@@ -141,16 +125,15 @@ class Rollout {
     text: string,
     line: number
   ): Problem | undefined {
-    const exact = readExact(record)
-    if (isProblem(exact)) return exact
-    const isCarried = exact !== undefined && item.type === carrier
+    const isCarried = item.type === carrier && "palimpsest" in record
     const found = isCarried
-      ? carriedMessage(item, record)
+      ? carriedMessage(item.role, record, text)
       : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
     if (found === undefined) return undefined
     if (isProblem(found)) return problemUnder(root.join("."), found)
-    const marks = "palimpsest" in record ? readMarks(record) : {}
-    this.add(this.join(this.open, withMarks(found, marks, exact), marks, line, at, textAt(item, "id")))
+    const whole = isCarried ? found : withMarks(found, record, text)
+    if (isProblem(whole)) return whole
+    this.add(this.join(this.open, whole, readMarks(record), line, at, textAt(item, "id")))
     if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
     return undefined
   }
@@ -266,9 +249,10 @@ class Rollout {
     this.steps.push({
       _tag: "Compaction",
       insert,
-      encryptedAt,
+      keptFrom: undefined,
       trigger: readMarks(record).trigger ?? "auto",
-      tokensBefore: this.tokens
+      tokensBefore: this.tokens,
+      ...(encryptedAt === undefined ? {} : { encryptedAt })
     })
     this.close()
     this.tokens = undefined
@@ -321,7 +305,9 @@ class Rollout {
       return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
     const carried: Array<Turn> = []
     for (const [index, message] of messages.entries()) {
-      const found = carriedMessage(message)
+      const found = isJson(message)
+        ? carriedMessage(message.role, message, "")
+        : recordProblem("", "expected a message")
       if (isProblem(found)) return problemUnder(`palimpsest.messages[${index}]`, found)
       carried.push(this.join(undefined, found, {}, line, timeAt(record), undefined))
     }
@@ -329,27 +315,16 @@ class Rollout {
   }
 
   *transcript(): SlicedWork<Transcript> {
-    const steps: Array<Step> = []
-    for (const one of this.steps) {
-      if (one._tag === "Turn") steps.push({ _tag: "Message", draft: this.draft(one.turn) })
-      else {
-        steps.push({
-          _tag: "Compaction",
-          insert: one.insert.map((turn) => this.draft(turn)),
-          keptFrom: undefined,
-          trigger: one.trigger,
-          tokensBefore: one.tokensBefore,
-          ...(one.encryptedAt === undefined ? {} : { encryptedAt: one.encryptedAt })
-        })
-      }
-      yield
-    }
     return {
       format: "codex",
       session: this.session,
       cwd: this.cwd,
       model: this.model,
-      steps,
+      steps: yield* eachItem(this.steps, (one): Step =>
+        one._tag === "Turn"
+          ? { _tag: "Message", draft: this.draft(one.turn) }
+          : { ...one, insert: one.insert.map((turn) => this.draft(turn)) }
+      ),
       skipped: this.skipped.counts,
       unknown: this.skipped.unknown("Codex", this.version)
     }

@@ -10,7 +10,7 @@ import {
   plainText
 } from "../../content/Content.ts"
 import { messageMedia } from "../../content/MediaBlocks.ts"
-import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
 import { foreignNote } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { sliceAt } from "../../text/JsonSource.ts"
@@ -18,10 +18,10 @@ import { wellFormedJson } from "../../text/JsonText.ts"
 import { runSync } from "../../text/SlicedWork.ts"
 import { addUsage, partTokens, type Usage } from "../../tokens/Tokens.ts"
 import {
+  type CallOf,
   type Cut,
   layoutWriter,
   type NativeCall,
-  type NativeCalls,
   type Row,
   type SessionLines,
   unheldKind
@@ -156,7 +156,7 @@ interface Group {
   readonly pieces: Array<Piece>
 }
 
-const groupsOf = (draft: Draft, call: (part: number) => NativeCall | undefined): ReadonlyArray<Group> => {
+const groupsOf = (draft: Draft, call: CallOf): ReadonlyArray<Group> => {
   const groups: Array<Group> = []
   for (const [at, piece] of piecesOf(draft).entries()) {
     const kind = kindOf(draft.content.role, piece.part, call(at))
@@ -225,7 +225,6 @@ interface OpenCompaction {
 
 const rollout = (transcript: Transcript, made: string): SessionLines => {
   const lines: Array<string> = []
-  const unheld = new Skipped()
   /** The kind of message that a reader would join the next item to. */
   let open: ItemMessage["joins"]
   let compacting: OpenCompaction | undefined
@@ -255,7 +254,7 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
     })
   }
 
-  const row = ({ again, draft, inserted }: Row, calls: NativeCalls, index: number): void => {
+  const row = ({ again, draft, inserted }: Row, call: CallOf, unheld: Skipped): void => {
     const { content, model, usage } = draft
     const isSeen = inserted || again !== undefined
     if (!isSeen) {
@@ -263,8 +262,7 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
       time.at(draft)
       if (content.role === "model") context(model)
     }
-    const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const items = itemsOf(draft, call, again === undefined ? unheld : new Skipped())
+    const items = itemsOf(draft, call, unheld)
     if (isSeen) {
       compacting?.rows.push({ draft, items })
       return
@@ -334,19 +332,15 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
   }
 
   /** Returns a message as items, in order; one that only carries it, when Codex has no form for it. */
-  const itemsOf = (
-    draft: Draft,
-    call: (part: number) => NativeCall | undefined,
-    notHeld: Skipped
-  ): ReadonlyArray<WrittenItem> => {
+  const itemsOf = (draft: Draft, call: CallOf, unheld: Skipped): ReadonlyArray<WrittenItem> => {
     const { author, content } = draft
     const written = groupsOf(draft, call).flatMap((group) => {
       const native = itemOf(draft, group, call(group.at))
       const item = native === undefined ? undefined : wellFormed(native)
       for (const { part } of group.pieces) {
-        if (item === undefined && !isText(part)) notHeld.add(unheldKind(content.role, part))
-        if (item !== undefined && part.thoughtSignature !== undefined && !isThought(part)) notHeld.add("signatures")
-        if (part.functionResponse?.parts !== undefined && item !== undefined) notHeld.add("media in results")
+        if (item === undefined && !isText(part)) unheld.add(unheldKind(content.role, part))
+        if (item !== undefined && part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
+        if (part.functionResponse?.parts !== undefined && item !== undefined) unheld.add("media in results")
       }
       const read = item === undefined ? undefined : readBack(item, compacting?.message)
       return item === undefined || read === undefined ? [] : [{ item, read }]
@@ -414,7 +408,7 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
   }
   write("session_meta", meta, isOwn ? {} : wellFormed({ session: session ?? null }))
   context(transcript.model)
-  return { lines, unheld, row, cut, close: settle }
+  return { lines, row, cut, close: settle }
 }
 
 /**
@@ -425,7 +419,6 @@ const rollout = (transcript: Transcript, made: string): SessionLines => {
 export const writeCodex: Writer = layoutWriter(
   {
     holds: () => false,
-    keepsById: false,
     // OpenAI's API refuses a request with a longer one.
     isFit: (id) => id.isWellFormed() && id !== "" && id.length <= 64,
     takesLate: true

@@ -19,7 +19,7 @@ import {
 import { textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
-import { marksOf, markedAuthor, type Marks, readMarks, splitAuthorNote } from "../RecordMarks.ts"
+import { exactPieces, marksOf, markedAuthor, readMarks, splitAuthorNote } from "../RecordMarks.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { agentMessage, recordedSpeaker } from "./Record.ts"
@@ -78,10 +78,10 @@ const readEscaped = (value: unknown): Piece | undefined => {
   return isPart(part) ? { part, source } : undefined
 }
 
-/** Returns the exact parts that a record carries; undefined when its own form is exact. */
-export const readExact = (record: Json): ReadonlyArray<Piece> | Problem | undefined => {
+/** Returns the exact parts that a record carries, as JSON where an earlier state of this program wrote it; undefined when its own form is exact. */
+const readExact = (record: Json, text: string): ReadonlyArray<Piece> | Problem | undefined => {
   const { escaped: list } = marksOf(record)
-  if (list === undefined) return undefined
+  if (list === undefined) return exactPieces(record, text, "parts")
   const found = Array.isArray(list) ? list.map(readEscaped) : [undefined]
   const whole = found.filter((piece) => piece !== undefined)
   return whole.length === found.length
@@ -89,22 +89,19 @@ export const readExact = (record: Json): ReadonlyArray<Piece> | Problem | undefi
     : recordProblem("palimpsest.escaped", "expected a list of parts, each in a text")
 }
 
-/** Applies the marks and exact parts of a record to the message of its item. */
-export const withMarks = (found: ItemMessage, marks: Marks, exact: ReadonlyArray<Piece> | undefined): ItemMessage => ({
-  ...found,
-  author: markedAuthor(marks, found.author),
-  parts: exact ?? found.parts
-})
-
-/** Reads a message that this program carries beside Codex's own forms. */
-export const carriedMessage = (item: unknown, of: unknown = item): ItemMessage | Problem => {
-  const role = isJson(item) ? item.role : undefined
-  const exact = isJson(of) ? readExact(of) : undefined
-  if (isProblem(exact)) return exact
-  return isJson(of) && (role === "user" || role === "model")
-    ? withMarks(messageOf(role, []), readMarks(of), exact)
-    : recordProblem("role", 'expected "user" or "model" in a message of ours')
+/** Applies what this program wrote beside an item to its message. */
+export const withMarks = (found: ItemMessage, record: Json, text: string): ItemMessage | Problem => {
+  const exact = readExact(record, text)
+  return isProblem(exact)
+    ? exact
+    : { ...found, author: markedAuthor(readMarks(record), found.author), parts: exact ?? found.parts }
 }
+
+/** Reads a message for which Codex has no form: all of it stands beside. */
+export const carriedMessage = (role: unknown, record: Json, text: string): ItemMessage | Problem =>
+  role === "user" || role === "model"
+    ? withMarks(messageOf(role, []), record, text)
+    : recordProblem("role", 'expected "user" or "model" in a message of ours')
 
 /** Calls and thoughts are items of their own, no blocks. */
 const readContent = (item: Json, at: Locate, skipped: Skipped): ReadonlyArray<Piece> | Problem =>

@@ -122,7 +122,9 @@ const scanBody = (
   }
 }
 
-const scan = (state: ScanState, record: ClaudeRecord, marks: Marks): void => {
+/** Adds a record of Claude Code to a scan. */
+export const scanClaude = (state: ScanState, json: Json): void => {
+  const record = decodeClaude(json)
   const { folder, session: id } = record
   noteTime(state, record.at)
   if (record._tag === "Titled") return describe(state, { folder, title: record.title })
@@ -133,11 +135,8 @@ const scan = (state: ScanState, record: ClaudeRecord, marks: Marks): void => {
     noteValue(state, "cwd", folder, "folder")
   }
   const known = state.requests.length
-  scanBody(state, record, thread, marks)
+  scanBody(state, record, thread, readMarks(json))
   // Those were paid in the session that it comes from.
   if (isCopied(state.last, record)) for (const request of state.requests.slice(known)) request.isCopied = true
   if (record.uuid !== undefined && thread === undefined) state.last.uuid = record.uuid
 }
-
-/** Adds a record of Claude Code to a scan. */
-export const scanClaude = (state: ScanState, record: Json): void => scan(state, decodeClaude(record), readMarks(record))

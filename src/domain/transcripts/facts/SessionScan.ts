@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
+import { decodeCodex, endsCopies, folderIn, recordedSpeaker } from "../codex/Record.ts"
 import { isEnvironment, leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { passOver, textAt } from "../JsonRecord.ts"
@@ -9,7 +10,6 @@ import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi, type PiRecord } from "../pi/Record.ts"
 import { marksOf, readMarks } from "../RecordMarks.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
-import { scanCodex } from "./CodexFacts.ts"
 import {
   addChange,
   addProgramText,
@@ -25,8 +25,60 @@ import {
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
  *
- * The facts of Claude Code and of Codex have files of their own.
+ * The facts of Claude Code have a file of their own.
  */
+
+const scanCodex = (state: ScanState, json: Json): void => {
+  const record = decodeCodex(json)
+  const { facts, last } = state
+  noteTime(state, record.at)
+  // Those requests were paid in the session that it comes from.
+  if (endsCopies(last, record)) for (const request of state.requests) request.isCopied = true
+  switch (record._tag) {
+    case "Session":
+      describe(state, { ...record, parent: facts.parent ?? record.parent })
+      return noteValue(state, "instructions", record.instructions, "instructions")
+    case "Turn":
+      describe(state, { folder: record.folder })
+      last.model = record.model ?? last.model ?? "unknown"
+      // A file that was compressed in place has the usage from before in front of its first turn.
+      if (facts.model === "unknown") for (const request of state.requests) request.model = last.model
+      if (facts.model === undefined || facts.model === "unknown") facts.model = last.model
+      noteValue(state, "effort", record.effort, "thinking")
+      noteValue(state, "policy", record.policies, "settings")
+      return noteValue(state, "cwd", record.folder, "folder")
+    case "Item":
+      if (record.item.type !== "message" || record.item.role !== "user") return
+      facts.folder ??= folderIn(
+        partsOf(record.item.content)
+          .map(({ text = "" }) => text)
+          .join("\n")
+      )
+      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content, readMarks(json))
+      return
+    case "Compacted":
+      return addChange(state, "compaction")
+    case "RolledBack":
+      return addChange(state, "rewind")
+    case "Used":
+      if (record.usage === undefined) return
+      last.hasRecords = "yes"
+      return addRequest(state, { ...record, model: last.model })
+    case "Counted":
+      // Where each response has a record of its usage, the totals say nothing more.
+      if (record.totals === last.totals || last.hasRecords !== undefined) return
+      last.totals = record.totals
+      // A fork has the counts of its origin at another time: the totals are the same.
+      return addRequest(state, {
+        id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
+        at: record.at,
+        model: last.model,
+        usage: record.usage
+      })
+    default:
+      return passOver<"Broken" | "Other">(record)
+  }
+}
 
 const scanGemini = (state: ScanState, json: Json): void => {
   const record = decodeGemini(json)

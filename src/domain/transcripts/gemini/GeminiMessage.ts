@@ -223,8 +223,6 @@ const readCalls = ({ toolCalls }: Json, at: Locate): ReadonlyArray<Called> | Pro
   return calls
 }
 
-const json = (part: Part): string => JSON.stringify(part)
-
 /** The key by which a repeated call is recognized. */
 const callKey = ({ functionCall: call }: Part): string =>
   JSON.stringify(call?.id === undefined ? [call?.name, call?.args] : call.id)
@@ -249,7 +247,7 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   const by = new Map<string, string | undefined>()
   return calls.flatMap(({ id, results }) =>
     results.filter(({ part }) => {
-      const key = json(part)
+      const key = JSON.stringify(part)
       const hasId = !isResponse(part) || part.functionResponse.id !== undefined
       if (hasId && by.has(key) && by.get(key) !== id) return false
       by.set(key, id)

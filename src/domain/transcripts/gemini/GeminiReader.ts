@@ -11,7 +11,7 @@ import { natural } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Step, type Transcript, VisibleMessages } from "../Transcript.ts"
+import { type Compaction, type LineReader, recordReader, type Transcript, VisibleMessages } from "../Transcript.ts"
 import { folderIn, isSummary, messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
@@ -113,8 +113,6 @@ interface Held {
 /** By id. A record without an id is its own key. */
 type Records = Map<string | MessageRecord, Held>
 const keyOf = (message: MessageRecord): string | MessageRecord => message.id ?? message
-
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** The records that the agent saw from a checkpoint on, or from the beginning. */
 interface ViewSegment {
@@ -270,18 +268,9 @@ class Recording {
   private now: ViewSegment = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint with only the environment, until it is known whether the other messages are loaded again. */
   private unloaded: Records | undefined
-  private readonly skipped = new Skipped(ignoredKinds)
+  readonly skipped = new Skipped(ignoredKinds)
   private session: string | undefined
   private cwd: string | undefined
-
-  skip(kind: string): void {
-    this.skipped.add(kind)
-  }
-
-  /** Counts a record of a kind that no one reads. */
-  unread(kind: string): void {
-    this.skipped.addRecord(kind)
-  }
 
   describe({ folder, id }: Pick<SessionRecord, "folder" | "id">): void {
     this.session = id ?? this.session
@@ -316,7 +305,7 @@ class Recording {
       dropping = dropping || key === id
       if (!dropping) continue
       records.delete(key)
-      this.skip("rewound")
+      this.skipped.add("rewound")
     }
   }
 
@@ -373,7 +362,7 @@ class Recording {
       for (; at < end; at += 1) {
         const [key, held] = old[at] ?? []
         if (key === undefined || held === undefined || next.has(key)) continue
-        if (isContext(held) && renewed) this.skip("older environment message")
+        if (isContext(held) && renewed) this.skipped.add("older environment message")
         else if (!isPaired.has(held)) merged.set(key, held)
       }
     }
@@ -393,7 +382,6 @@ class Recording {
   }
 
   *end(): SlicedWork<Transcript> {
-    const steps: Array<Step> = []
     const counted = new Set<string | MessageRecord>()
     const owed = new Set<string>()
     const seen = new VisibleMessages()
@@ -417,16 +405,11 @@ class Recording {
         const count = yield* kept(inserted, others)
         const insert = inserted.slice(0, inserted.length - count)
         const keptFrom = others[others.length - count]?.message
-        const step: Compaction = { _tag: "Compaction", ...checkpoint, insert, keptFrom }
-        steps.push(step)
-        seen.add(step)
+        seen.add({ _tag: "Compaction", ...checkpoint, insert, keptFrom })
       }
-      for (const draft of added) {
-        const step: Step = { _tag: "Message", draft }
-        steps.push(step)
-        seen.add(step)
-      }
+      for (const draft of added) seen.add({ _tag: "Message", draft })
     }
+    const { steps } = seen
     const environment = steps.flatMap((step) =>
       step._tag === "Message" && step.draft.author === "environment" ? [step.draft.content] : []
     )
@@ -510,7 +493,7 @@ const readRecord = (recording: Recording, record: Json, text: string, line: numb
     case "Session":
       return readSession(recording, decoded, record, text, line)
     case "Other":
-      recording.unread(decoded.kind)
+      recording.skipped.addRecord(decoded.kind)
       return undefined
     case "Broken":
       return decoded.problem

@@ -152,64 +152,52 @@ const asContext = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => {
     : [{ text: `${geminiEnvironments[0]}\n` }, ...partsOf(pieces), { text: "\n</session_context>" }]
 }
 
-class Writing {
-  readonly unheld = new Skipped()
-  private readonly ids = new Ids((n) => `m${n + 1}`)
-  private readonly idOf = new Map<Draft, string>()
+/** The records of a session while they are written. */
+const sessionRecords = ({ cwd, model, session, steps }: Transcript) => {
+  const unheld = new Skipped()
+  const ids = new Ids((n) => `m${n + 1}`)
+  const idOf = new Map<Draft, string>()
   /** The ids that this checkpoint uses already. */
-  private live = new Set<string>()
-  private readonly counted = new Set<Draft>()
-  private readonly model: string | undefined
-  private readonly time: ReturnType<typeof clock>
-  /** When the first message was said, as ISO text. */
-  readonly started: string
-  private environments: ReadonlyArray<Draft> = []
+  let live = new Set<string>()
+  const seen = new Set<Draft>()
+  const time = clock(steps)
+  const startTime = isoTime(time.now)
+  let environments: ReadonlyArray<Draft> = []
   /** The calls that a reader knows as owed at this point. */
-  private readonly owed = new Set<string>()
-  private flow = new Flow([], this.owed)
-  private opened: Array<Draft> = []
-
-  constructor({ model, steps }: Transcript) {
-    const drafts = steps.flatMap(draftsOf)
-    this.model = model
-    // The agent's own id, where no other message has it.
-    for (const draft of drafts) {
-      const own = draft.origin?.ids[0] ?? ""
-      if (own !== "" && this.ids.claim(own)) this.idOf.set(draft, own)
-    }
-    // The others are not given to another message.
-    for (const { origin } of drafts) for (const id of origin?.ids ?? []) this.ids.claim(id)
-    this.time = clock(steps)
-    this.started = this.now
+  const owedIds = new Set<string>()
+  let flow = new Flow([], owedIds)
+  let opened: Array<Draft> = []
+  const drafts = steps.flatMap(draftsOf)
+  // The agent's own id, where no other message has it.
+  for (const draft of drafts) {
+    const own = draft.origin?.ids[0] ?? ""
+    if (own !== "" && ids.claim(own)) idOf.set(draft, own)
   }
-
-  /** The latest known time, as ISO text. */
-  get now(): string {
-    return isoTime(this.time.now)
-  }
+  // The others are not given to another message.
+  for (const { origin } of drafts) for (const id of origin?.ids ?? []) ids.claim(id)
 
   /** Returns the id of a message, another one for a repetition within a checkpoint. */
-  private idFor(draft: Draft): string {
-    const known = this.idOf.get(draft)
-    const id = known === undefined || this.live.has(known) ? this.ids.fresh() : known
-    this.idOf.set(draft, id)
-    this.live.add(id)
+  const idFor = (draft: Draft): string => {
+    const known = idOf.get(draft)
+    const id = known === undefined || live.has(known) ? ids.fresh() : known
+    idOf.set(draft, id)
+    live.add(id)
     return id
   }
 
   /** Begins a checkpoint: all messages follow again. */
-  checkpoint(): void {
-    this.environments = [...this.environments, ...this.opened]
-    this.opened = []
-    this.flow = new Flow(this.environments, this.owed)
-    this.live = new Set()
+  const checkpoint = (): void => {
+    environments = [...environments, ...opened]
+    opened = []
+    flow = new Flow(environments, owedIds)
+    live = new Set()
   }
 
   /**
    * Writes the records of consecutive messages. The first `staying` of them were there before and stay. `isEnd`: nothing
    * follows them.
    */
-  *records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): SlicedWork<Array<string>> {
+  function* records(drafts: ReadonlyArray<Draft>, isEnd: boolean, staying = 0): SlicedWork<Array<string>> {
     const lines: Array<string> = []
     const calls = yield* owedCalls(
       drafts.map(({ content }) => content),
@@ -223,56 +211,56 @@ class Writing {
       counted = 0
       const { parts } = draft.content
       const stays = index < staying
-      if (draft.author === "environment" && !stays) this.opened.push(draft)
+      if (draft.author === "environment" && !stays) opened.push(draft)
       if (from > 0 && from === parts.length) continue
-      if (draft.content.role === "user") lines.push(this.user(draft, from, stays))
+      if (draft.content.role === "user") lines.push(user(draft, from, stays))
       else {
         const next = stays ? undefined : drafts[index + 1]
         const { answers, count } = paired(parts.filter(isCall), next)
         counted = count
         const open = parts.flatMap((part, at) => (isCall(part) ? [owed.has(placeKey({ item: index, part: at }))] : []))
-        lines.push(this.gemini(draft, next, answers, count, stays, open))
+        lines.push(gemini(draft, next, answers, count, stays, open))
       }
       yield
     }
     return lines
   }
 
-  private user(draft: Draft, from: number, stays: boolean): string {
+  const user = (draft: Draft, from: number, stays: boolean): string => {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
     const note = foreignNote(draft)
     const native = isEnvironment
       ? asContext(pieces)
       : [...(note === undefined ? [] : [{ text: note }]), ...partsOf(pieces)]
-    const record = { id: this.idFor(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
+    const record = { id: idFor(draft), timestamp: isoTime(time.at(draft)), type: "user", content: native }
     const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const marks: Marks = stays ? { again: record.id } : {}
     const authored: Marks = { ...marks, author: draft.author ?? null }
-    this.count(draft, leftOut(native, draft.author))
-    return this.made(messages, [
+    countUnseen(draft, leftOut(native, draft.author))
+    return made(messages, [
       { record, exact: {}, marks },
       { record, exact: {}, marks: authored },
       { record, exact: { parts: pieces }, marks: authored }
     ])
   }
 
-  private gemini(
+  const gemini = (
     draft: Draft,
     next: Draft | undefined,
     answers: ReadonlyMap<number, Part>,
     count: number,
     stays: boolean,
     open: ReadonlyArray<boolean>
-  ): string {
+  ): string => {
     const pieces = piecesOf(draft)
     const parts = partsOf(pieces)
     const calls = parts.filter(isCall)
-    const timestamp = isoTime(this.time.at(draft))
+    const timestamp = isoTime(time.at(draft))
     const answered = next === undefined || count === 0 ? [] : piecesOf(next).slice(0, count)
     const thoughts = parts.filter(isThought)
-    const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
-    const later = isoTime(this.time.at(next, true))
+    const about = { tokens: tokensOf(draft.usage), model: draft.model ?? model }
+    const later = isoTime(time.at(next, true))
     // Gemini CLI sends a call without a response unchanged, which the API refuses.
     const owed = (call: Part, index: number) =>
       open[index] === true && call.functionCall !== undefined ? missingResponse(call.functionCall) : undefined
@@ -281,7 +269,7 @@ class Writing {
     const order = [...answers.keys()].flatMap((index) => called[index] ?? [])
     const toolCalls = (pairs: ReadonlyArray<Pair>) =>
       pairs.length === 0 ? {} : { toolCalls: pairs.map((pair) => toolCall(pair, later)) }
-    const opening = { id: this.idFor(draft), timestamp, type: "gemini" }
+    const opening = { id: idFor(draft), timestamp, type: "gemini" }
     const recorded = {
       ...opening,
       content: contentOf(parts.filter((part) => !isThought(part) && !isCall(part))),
@@ -303,11 +291,10 @@ class Writing {
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
-    this.count(draft, parts.length === 0 ? "empty message" : undefined)
-    if (next !== undefined && count === next.content.parts.length) this.counted.add(next)
-    if (draft.usage?.cacheWrite !== undefined && draft.usage.cacheWrite > 0)
-      this.unheld.add("tokens written to a cache")
-    return this.made(messages, [
+    countUnseen(draft, parts.length === 0 ? "empty message" : undefined)
+    if (next !== undefined && count === next.content.parts.length) seen.add(next)
+    if (draft.usage?.cacheWrite !== undefined && draft.usage.cacheWrite > 0) unheld.add("tokens written to a cache")
+    return made(messages, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
       { record: own, exact: { answers: answered }, marks },
@@ -317,7 +304,7 @@ class Writing {
   }
 
   /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
-  private made(messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>): string {
+  const made = (messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>): string => {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
@@ -327,30 +314,35 @@ class Writing {
       const isOpen =
         message.gives._tag === "User" && (message.gives.whose === "bare" || message.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
-      if ((isOpen || !areSame(this.flow.drafts(message), messages)) && index < attempts.length - 1) continue
-      this.flow.take(message)
+      if ((isOpen || !areSame(flow.drafts(message), messages)) && index < attempts.length - 1) continue
+      flow.take(message)
       break
     }
     return line
   }
 
   /** Counts, once, a message that Gemini CLI will not see. */
-  private count(draft: Draft, unseen: string | undefined): void {
-    if (!this.counted.has(draft) && unseen !== undefined) this.unheld.add(unseen)
-    this.counted.add(draft)
+  const countUnseen = (draft: Draft, unseen: string | undefined): void => {
+    if (!seen.has(draft) && unseen !== undefined) unheld.add(unseen)
+    seen.add(draft)
   }
-}
 
-/** Returns the metadata besides the messages. */
-const metadataOf = ({ cwd, session }: Transcript, { now, started }: Writing, lines: ReadonlyArray<string>) => ({
-  sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
-  // Gemini CLI has a SHA-256 of the folder here.
-  projectHash: digitsOf(cwd ?? "", 64),
-  startTime: started,
-  lastUpdated: now,
-  kind: "main",
-  ...(cwd === undefined ? {} : { cwd })
-})
+  /** The latest known time, as ISO text. */
+  const now = (): string => isoTime(time.now)
+
+  /** Returns the metadata besides the messages. */
+  const metadata = (lines: ReadonlyArray<string>) => ({
+    sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
+    // Gemini CLI has a SHA-256 of the folder here.
+    projectHash: digitsOf(cwd ?? "", 64),
+    startTime,
+    lastUpdated: now(),
+    kind: "main",
+    ...(cwd === undefined ? {} : { cwd })
+  })
+
+  return { unheld, now, checkpoint, records, metadata }
+}
 
 /**
  * Writes records, one a line. A compaction becomes a checkpoint of the agent's whole view from then on. The hash of the
@@ -358,7 +350,7 @@ const metadataOf = ({ cwd, session }: Transcript, { now, started }: Writing, lin
  * folder.
  */
 export const writeGemini: Writer = function* (transcript) {
-  const writing = new Writing(transcript)
+  const writing = sessionRecords(transcript)
   const shown = new VisibleMessages()
   const lines: Array<string> = []
   let group: Array<Draft> = []
@@ -375,23 +367,23 @@ export const writeGemini: Writer = function* (transcript) {
     writing.checkpoint()
     const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
-    const updated = JSON.stringify(writing.now)
+    const updated = JSON.stringify(writing.now())
     lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
   }
   for (const line of yield* writing.records(group, true)) lines.push(line)
   return {
-    lines: [recordLine(metadataOf(transcript, writing, lines)), ...lines],
+    lines: [recordLine(writing.metadata(lines)), ...lines],
     unheld: writing.unheld.counts
   }
 }
 
 /** Writes one JSON document, the older form. It has no place for compactions, so it holds the agent's last view. */
 export const writeGeminiDocument: Writer = function* (transcript) {
-  const writing = new Writing(transcript)
+  const writing = sessionRecords(transcript)
   const shown = visibleAtEnd(transcript.steps)
   const lines = yield* writing.records(shown, true)
   writing.unheld.add("message before a compaction", transcript.steps.flatMap(draftsOf).length - shown.length)
-  const { kind, ...metadata } = metadataOf(transcript, writing, lines)
+  const { kind, ...metadata } = writing.metadata(lines)
   const head = recordLine(metadata).slice(0, -1)
   return {
     lines: [`${head},"messages":[${lines.join(",")}],"kind":${JSON.stringify(kind)}}`],

@@ -9,15 +9,15 @@ import {
   type Part
 } from "../../content/Content.ts"
 import { messageMedia } from "../../content/MediaBlocks.ts"
-import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
 import { foreignNote } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
+  type CallOf,
   type Cut,
   isSummary,
   layoutWriter,
   type NativeCall,
-  type NativeCalls,
   nothingInPlace,
   type RecordIds,
   type Row,
@@ -28,7 +28,7 @@ import { type Piece, piecesOf } from "../ExactParts.ts"
 import { countsOf } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine, exactLine, type LineContent, type Marks } from "../RecordMarks.ts"
-import { Skipped } from "../Skipped.ts"
+import type { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
 import { nativeEntry } from "./PiReader.ts"
@@ -75,7 +75,7 @@ const resultContent = (part: Part): ReadonlyArray<Json> => {
 const blocksOf = (
   role: Content["role"],
   parts: ReadonlyArray<Part>,
-  call: (part: number) => NativeCall | undefined,
+  call: CallOf,
   unheld: Skipped
 ): ReadonlyArray<Json> =>
   parts.flatMap((part, index) => {
@@ -125,13 +125,7 @@ const usageRecord = ({ usage }: Draft): Json => {
 
 const message = (value: Json): Json => ({ type: "message", message: value })
 
-const modelEntry = (
-  draft: Draft,
-  model: string | undefined,
-  at: number,
-  call: (part: number) => NativeCall | undefined,
-  unheld: Skipped
-): Entry => {
+const modelEntry = (draft: Draft, model: string | undefined, at: number, call: CallOf, unheld: Skipped): Entry => {
   const { parts } = draft.content
   for (const part of parts) if (isText(part) && part.thoughtSignature !== undefined) unheld.add("signatures")
   const content = blocksOf("model", parts, call, unheld)
@@ -166,12 +160,7 @@ const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unhel
 }
 
 /** Returns the entries of a user message: one for each result, then one for everything else. */
-const userEntries = (
-  draft: Draft,
-  at: number,
-  call: (part: number) => NativeCall | undefined,
-  unheld: Skipped
-): ReadonlyArray<Entry> => {
+const userEntries = (draft: Draft, at: number, call: CallOf, unheld: Skipped): ReadonlyArray<Entry> => {
   const results: Array<Entry> = []
   const others: Array<Piece> = []
   for (const [index, piece] of piecesOf(draft).entries()) {
@@ -192,7 +181,6 @@ const sessionEntries = (transcript: Transcript, session: string, ids: RecordIds)
   const time = clock(transcript.steps)
   const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
   const lines = [recordLine({ type: "session", version: 3, id: session, timestamp: isoTime(time.now), ...cwd })]
-  const unheld = new Skipped()
   let last: string | null = null
   let model: string | undefined
   /** Whether the last message was a result, so that a reader would join the next one to it. */
@@ -219,17 +207,13 @@ const sessionEntries = (transcript: Transcript, session: string, ids: RecordIds)
     model = to
   }
 
-  const row = (item: Row, calls: NativeCalls, index: number): void => {
+  const row = (item: Row, call: CallOf, unheld: Skipped): void => {
     const { draft } = item
     const at = time.at(draft, item.again !== undefined)
-    const call = (part: number) => calls.get(placeKey({ item: index, part }))
-    const counted = item.again === undefined ? unheld : new Skipped()
     const own = draft.model ?? transcript.model
     if (draft.content.role === "model") changeModel(own, at)
     const natives =
-      draft.content.role === "model"
-        ? [modelEntry(draft, own, at, call, counted)]
-        : userEntries(draft, at, call, counted)
+      draft.content.role === "model" ? [modelEntry(draft, own, at, call, unheld)] : userEntries(draft, at, call, unheld)
     const pieces = piecesOf(draft)
     const order = natives.flatMap((one) => one.pieces)
     const inOrder = order.every(({ part }, place) => part === pieces[place]?.part)
@@ -286,7 +270,7 @@ const sessionEntries = (transcript: Transcript, session: string, ids: RecordIds)
     changeModel(transcript.model, time.now)
   }
 
-  return { lines, unheld, row, cut, close }
+  return { lines, row, cut, close }
 }
 
 /**

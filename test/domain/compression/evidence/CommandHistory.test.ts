@@ -7,7 +7,9 @@ import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
 import { broke, calls, edited, type MadeCall, ran, saw, wrote } from "../../../support/toolCalls.ts"
 
-const evidenceOf = (...made: ReadonlyArray<MadeCall>) => runSync(gatherEvidence(entriesOf(calls(...made))))
+const evidenceIn = (cwd: string | undefined, ...made: ReadonlyArray<MadeCall>) =>
+  runSync(gatherEvidence(entriesOf(calls(...made)), { cwd }))
+const evidenceOf = (...made: ReadonlyArray<MadeCall>) => evidenceIn(undefined, ...made)
 const failed = (command: string, error = "no"): MadeCall => broke(command, `Exit code 1\nerror: ${error}`)
 const begun = (command: string, id: string): MadeCall => [
   "Bash",
@@ -424,6 +426,58 @@ describe("commits that were taken back are no longer told, and their files neith
       [first, second].filter((made) => commands.has(made)),
       [first, second].slice(0, told.filter(({ subject }) => /^[AB]$/.test(subject)).length)
     )
+  })
+
+  it.each<readonly [what: string, commits: string, ...runs: ReadonlyArray<readonly [string, string?]>]>([
+    ["a commit from before", "", ["git reset --hard 0a1b2c3"]],
+    ["one that git names", "", ["git reset --hard v1.2", "HEAD is now at 0a1b2c3 Z"]],
+    ["more steps than commits", "", ["git reset --soft HEAD~9"]],
+    ["a branch that git names", "", ["git fetch && git reset --hard main", "HEAD is now at 0a1b2c3 Z"]],
+    ["a remote branch", "", ["git fetch && git reset --hard origin/main"]],
+    ["the upstream", "", ["git reset --soft '@{u}'"]],
+    ["a branch that only it names", "A B", ["git reset --soft main"]],
+    [
+      "a remote branch that has them",
+      "A B",
+      ["git push"],
+      ["git reset --hard origin/main", "HEAD is now at 0a1b2c3 M"]
+    ],
+    ["no place", "A B", ["git reset --hard", "HEAD is now at 0a1b2c3 Z"]],
+    ["HEAD", "A B", ["git reset --hard HEAD", "HEAD is now at 0a1b2c3 Z"]],
+    [
+      "a remote branch that has the first ones",
+      "A B",
+      ["git push"],
+      ["git commit -m C", "[main 3c4d5e6] C"],
+      ["git reset --hard origin/main", "HEAD is now at 2b3c4d5 B"]
+    ],
+    [
+      "one that may be a quiet commit",
+      "A B",
+      ["git commit -qm C"],
+      ["git commit -m D", "[main 4d5e6f7] D"],
+      ["git reset --hard 3c4d5e6"]
+    ],
+    ["one that may be made anew", "A B", ["git rebase main"], ["git reset --hard 3c4d5e6"]],
+    ["one of them, and back", "A B", ["git reset --hard 1a2b3c4"], ["git reset --hard 2b3c4d5"]],
+    [
+      "one from before, and back by the log of references",
+      "A B",
+      ["git reset --hard 0a1b2c3"],
+      ["git reset --hard 'HEAD@{1}'", "HEAD is now at 2b3c4d5 B"]
+    ],
+    ["a dry run of a push", "", ["git push --dry-run"], ["git reset --hard origin/main"]],
+    ["a remote branch in another folder", "A B", ["cd /tmp/b && git fetch && git reset --hard origin/main"]],
+    ["one in a subshell of another folder", "A", ["(cd /tmp/b && git pull); git reset --hard HEAD~1"]],
+    ["a remote branch in the session's folder", "", ["cd /w && git reset --hard origin/main"]],
+    ["one below it", "", ["git -C /w/lib reset --hard origin/main"]]
+  ])("by a reset to %s", (_, commits, ...runs) => {
+    const { commits: told } = evidenceIn(
+      "/w",
+      ...log,
+      ...runs.map(([command = "", output = ""]) => ran(command, output))
+    )
+    assert.strictEqual(told.map(({ subject }) => subject).join(" "), commits)
   })
 
   it("by a revert, the revert of it, and a reset to before what a revert without a commit left", () => {

@@ -86,3 +86,15 @@ it("a kept spelling stands for its part, and one beside its part is read, too", 
   const beside = file.replace(alone, () => JSON.stringify(JSON.stringify({ part: { ...part, more: 1 }, source })))
   for (const one of [file, beside]) assert.deepStrictEqual(draftsIn(readText(one))[0]?.source, { "0": source })
 })
+
+it("an item keeps the spelling that an earlier state of this program wrote beside it, and one that only carries parts has them", () => {
+  const args = '{"a": 1.0}'
+  const spelled = `{"functionCall":{"id":"c","name":"f","args":${args}}}`
+  const items = [
+    `"payload":{"type":"function_call","name":"f","arguments":"{}","call_id":"c"},"palimpsest":{"parts":[${spelled}]}`,
+    '"payload":{"type":"other","role":"user"},"palimpsest":{"parts":[{"text":""}]}'
+  ]
+  const [made, carried] = draftsIn(readText(items.map((item) => `{"type":"response_item",${item}}`).join("\n")))
+  assert.deepStrictEqual(made?.source, { "0": spelled })
+  assert.deepStrictEqual(carried?.content, user(text("")))
+})
