@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Semaphore } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
-import type { Tool } from "../tools/Tool.ts"
+import { type Tool, toolsByName } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
@@ -22,12 +22,14 @@ export const groupsOf = <Asking extends PendingCall>(
   calls: ReadonlyArray<Asking>,
   tools: ReadonlyArray<Tool>
 ): ReadonlyArray<ReadonlyArray<Asking>> => {
-  const shared = [tools.filter(({ kind }) => kind === "read"), tools.filter(({ isAgent }) => isAgent)]
+  const byName = toolsByName(tools)
   const groups: Array<Array<Asking>> = []
-  let open: typeof shared = []
+  /** The kinds of calls that may join the last group. */
+  let open: ReadonlyArray<string> = []
   for (const asking of calls) {
-    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(asking.call.name)))
-    const common = open.filter((list) => own.includes(list))
+    const tool = byName.get(asking.call.name)
+    const own = [...(tool?.kind === "read" ? ["read"] : []), ...(tool?.isAgent ? ["agent"] : [])]
+    const common = open.filter((kind) => own.includes(kind))
     open = common.length > 0 ? common : own
     if (common.length > 0) groups.at(-1)?.push(asking)
     else groups.push([asking])
@@ -65,6 +67,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
 ) {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
+  const byName = toolsByName(tools)
   /** Why a hook stopped the run. Calls that have not begun do not begin. */
   let stops: string | undefined
   const one = Effect.fnUntraced(function* ({ index, ...asking }: PendingCall & { readonly index: number }) {
@@ -77,7 +80,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
             answers[index] = partial
           })
         : abandonedAnswer(`a hook stopped the run: ${stops}`))
-    const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
+    const isReading = byName.get(asking.call.name)?.kind === "read"
     if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops

@@ -1,6 +1,6 @@
+import type { AgentResult, TerminateReason } from "../../domain/agent/AgentResult.ts"
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import type { AgentResult, TerminateReason } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import type { Limits } from "./RunBounds.ts"
 

@@ -1,4 +1,4 @@
-import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
+import { Clock, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
 import { text, user, isCall } from "../../domain/content/Content.ts"
@@ -31,7 +31,7 @@ import type { McpOffer } from "../tools/McpServers.ts"
 import { onlyTool, type Tool } from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import type { Profile } from "./AgentRun.ts"
-import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
+import { AgentFailure, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
 import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
@@ -135,12 +135,8 @@ export interface StartedAgent {
   readonly completion: CompleteTask.Completion
   readonly guards: Guards
   readonly progress: RunProgress
-  /** The result of the task. */
-  readonly done: Deferred.Deferred<AgentResult>
   /** Held while the agent works on its task or on a message. */
   readonly working: Semaphore.Semaphore
-  /** Messages that arrived while the agent worked on its task, and that it has not read. */
-  inbox: ReadonlyArray<{ readonly text: string }>
 }
 
 const failure = (message: string) => new AgentFailure({ message })
@@ -232,7 +228,13 @@ const conversation = Effect.fnUntraced(function* (
 })
 
 /** The number of agent conversations that `recall` reads: the ones started last. */
-export const maxRecallSources = 32
+const maxRecallSources = 32
+
+/** Holds the conversations of the agents started last. */
+export const recentSources = Effect.map(Ref.make<ReadonlyArray<RecallSource>>([]), (sources) => ({
+  all: Ref.get(sources),
+  add: (source: RecallSource) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
+}))
 
 /** Tools every agent has its own instance of: the parent's would read the parent's conversation or end the parent's work. */
 const perAgentTools: ReadonlySet<string> = new Set(["recall", CompleteTask.completeTask])
@@ -297,17 +299,13 @@ const asParent = (
   parent: ParentAgent,
   chat: Chat["Service"],
   id: string,
-  nestedWork: Ref.Ref<ReadonlyArray<RecallSource>>
+  addNestedWork: (source: RecallSource) => Effect.Effect<void>
 ): ParentAgent => ({
   ...parent,
   settings: chat.settings,
   session: id,
   ...(parent.fork === undefined ? {} : { fork: { ...parent.fork, chat, session: id } }),
-  onConversation: (source) =>
-    Effect.andThen(
-      Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
-      parent.onConversation?.(source) ?? Effect.void
-    )
+  onConversation: (source) => Effect.andThen(addNestedWork(source), parent.onConversation?.(source) ?? Effect.void)
 })
 
 /** Starts the conversation of an agent, with its tools. The agent does not work yet. */
@@ -334,9 +332,9 @@ export const begin = Effect.fnUntraced(function* (
   if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
   const inherited = yield* inheritedBy(parent, task)
   const completion = yield* CompleteTask.make(definition.output)
-  const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const others = Effect.map(Ref.get(nestedWork), (sources) => [...sources, ...inherited.sources])
-  const given = yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork), nested, task)
+  const nestedWork = yield* recentSources
+  const others = Effect.map(nestedWork.all, (sources) => [...sources, ...inherited.sources])
+  const given = yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork.add), nested, task)
   const tools = [...given, recall(chat, others), completion.tool]
 
   const unstartable = ({ message: why }: { readonly message: string }) =>
@@ -366,8 +364,6 @@ export const begin = Effect.fnUntraced(function* (
     completion,
     guards,
     progress,
-    done: yield* Deferred.make<AgentResult>(),
-    working: yield* Semaphore.make(1),
-    inbox: []
-  }
+    working: yield* Semaphore.make(1)
+  } satisfies StartedAgent
 })

@@ -5,7 +5,7 @@ import { denial, editedNote } from "../../domain/tools/Approval.ts"
 import { wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
-import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
+import { type Call, type CallContext, type Question, type Tool, ToolFailure, toolsByName } from "../tools/Tool.ts"
 import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
 import {
   type CallAnswer,
@@ -263,7 +263,7 @@ const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: u
   const { gate } = run
   const isOwn = id === run.pending.id
   const tools = isOwn ? run.tools : run.followUps
-  const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
+  const tool = toolsByName(tools).get(name)
   if (tool === undefined) return { answer: unknownTool(name, tools) }
   const isShared = tool.kind === "read" || (isOwn && tool.isAgent)
   return yield* gate.withPermits(isShared ? 1 : maxParallelCalls)(

@@ -1,7 +1,6 @@
 import { Effect, type FileSystem, Path, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import { remotePlace } from "../../domain/agent/AgentDefinition.ts"
 import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
@@ -121,30 +120,10 @@ const startServers = Effect.fnUntraced(function* (servers: McpServersSettings) {
 })
 
 /** The tools and the inbox of agents that run in the background, and report between two turns. */
-const backgroundAgents = Effect.fnUntraced(function* (
-  { runner, tools }: Subagents.Subagents,
-  places: ReadonlyMap<string, string>,
-  canFork: boolean
-) {
+const backgroundAgents = Effect.fnUntraced(function* ({ offered: agents }: Subagents.Subagents, canFork: boolean) {
   const mailbox = yield* Mailbox.make
-  const agents = tools.flatMap(({ description, name }) => {
-    const agentRunner = runner(name)
-    if (agentRunner === undefined) return []
-    // The user sees each message that leaves this machine.
-    const place = places.get(name)
-    const question = (detail: string) => ({
-      detail: `${detail}\n(goes to ${place})`,
-      grants: [],
-      covers: `messages to the agent ${name}`
-    })
-    return [{ name, description, runner: agentRunner, ...(place === undefined ? {} : { question }) }]
-  })
-  const children = yield* AgentMessages.makeChildren({ agents, mailbox, canFork })
-  return {
-    tools: AgentMessageTools.tools(children, mailbox),
-    inbox: mailbox.deliver,
-    reminder: children.alive
-  }
+  const messages = yield* AgentMessages.make({ agents, mailbox, canFork })
+  return { tools: AgentMessageTools.tools(messages, mailbox), inbox: mailbox.deliver, reminder: messages.alive }
 })
 
 /** Asks the user through the handler. If the user has left, the model receives a failure. */
@@ -170,6 +149,7 @@ export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"
 export const noEquipment: AgentEquipment = {
   commands: Effect.succeed([]),
   agents: {
+    offered: [],
     tools: [],
     batch: undefined,
     runner: () => undefined,
@@ -287,15 +267,6 @@ const makeSubagents = Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(Approval, approval))
 })
 
-/** Where agents of other machines are, by the name of their tools. */
-const remotePlaces = ({ definitions }: AvailableAgents): ReadonlyMap<string, string> =>
-  new Map(
-    definitions.agents.flatMap(({ definition }) => {
-      const place = remotePlace(definition)
-      return place === undefined ? [] : [[Subagents.toolName(definition.name), place] as const]
-    })
-  )
-
 const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
   plans === undefined
     ? Effect.succeed([])
@@ -327,9 +298,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* (
   const canFork = withDefaults(settings).subagents.forkTokens > 0
   const background =
     settings.backgroundAgents === true && subagents.tools.length > 0
-      ? yield* backgroundAgents(subagents, remotePlaces(available), canFork).pipe(
-          Effect.provideService(AgentBounds, bounds)
-        )
+      ? yield* Effect.provideService(backgroundAgents(subagents, canFork), AgentBounds, bounds)
       : undefined
   return {
     commands: commands.all,
