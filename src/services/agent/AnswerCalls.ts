@@ -4,7 +4,7 @@ import { type Part, response } from "../../domain/content/Content.ts"
 import { type Tool, toolsByName } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
-import { stopText } from "./RunBounds.ts"
+import { stopText, stopwatch } from "./RunBounds.ts"
 import {
   type CallAnswer,
   type PendingCall,
@@ -37,23 +37,6 @@ export const groupsOf = <Asking extends PendingCall>(
   return groups
 }
 
-/** Adds up how long work waits for the user. */
-const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "waited" | "waiting"> => {
-  let total = 0
-  return {
-    waited: () => total,
-    waiting: (work) =>
-      Effect.flatMap(Clock.currentTimeMillis, (from) =>
-        Effect.ensuring(
-          waiting(work),
-          Effect.map(Clock.currentTimeMillis, (now) => {
-            total += now - from
-          })
-        )
-      )
-  }
-}
-
 /**
  * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Those with an answer already do not run. Calls that only read run
  * in parallel, and so do agents; any other call runs alone, after all calls before it. However the run ends, `answers`
@@ -62,7 +45,7 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
-  options: Omit<ToolRunOptions, "gate" | "waited">,
+  options: Omit<ToolRunOptions, "elapsed" | "gate">,
   ended: LastingCalls["ended"]
 ) {
   const { emit, tools } = options
@@ -71,12 +54,12 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   /** Why a hook stopped the run. Calls that have not begun do not begin. */
   let stops: string | undefined
   const one = Effect.fnUntraced(function* ({ index, ...asking }: PendingCall & { readonly index: number }) {
-    const startedAt = yield* Clock.currentTimeMillis
-    const { waited, waiting } = measured(options.waiting)
+    const watch = stopwatch(yield* Clock.currentTimeMillis)
+    const waiting: ToolRunOptions["waiting"] = (work) => watch.waiting(options.waiting(work))
     const answer =
       answers[index] ??
       (stops === undefined
-        ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
+        ? yield* runToolCall(asking, { ...whole, elapsed: watch.elapsed, waiting }, (partial) => {
             answers[index] = partial
           })
         : abandonedAnswer(`a hook stopped the run: ${stops}`))
@@ -84,7 +67,7 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
     if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
-    const duration = (yield* Clock.currentTimeMillis) - startedAt - waited()
+    const duration = watch.elapsed(yield* Clock.currentTimeMillis)
     yield* emit(responseEvent(asking.id, asking.call.name, answer, duration, answer.result?.display))
   })
   for (const group of groupsOf(

@@ -156,58 +156,39 @@ const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emi
     session: yield* options.chat.session,
     settings: withoutThreshold(settings)
   }).pipe(Effect.orDie)
-  const progress = flushProgress(options.memoryTool)
   const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
-  yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {
-    author: "program",
-    waiting
-  }).pipe(Stream.runForEach((event) => Effect.sync(() => progress.push(event))))
-  const { isFinished, notices } = progress.ended()
+  const profile = { name: options.name, chat: copy, tools, limits, hooks: options.hooks }
+  const events = yield* Stream.runCollect(Agent.run(profile, text, { author: "program", waiting }))
+  const { isFinished, notices } = flushReport(events, options.memoryTool)
   yield* Effect.forEach(notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
     discard: true
   })
   return isFinished
 }, Effect.scoped)
 
-/** What is reported to the user about a flush. */
-const flushProgress = (memoryTool: string) => {
-  let isFinished = false
-  let answer = ""
-  let saved = 0
-  const push = (event: ChatEvent): void => {
-    switch (event._tag) {
-      case "ModelInfo":
-      case "Retry":
-        answer = ""
-        return
-      case "Content":
-        answer += event.text
-        return
-      case "ToolCallResponse":
-        if (event.name === memoryTool && event.status === "success") saved += 1
-        return
-      case "Finished":
-        isFinished = true
-        return
-      case "LimitReached":
-      case "HookStopped":
-      case "LoopDetected":
-      case "Error":
-      case "InvalidStream":
-        isFinished = false
-        return
-      default:
-        return
-    }
-  }
-  const ended = (): { readonly isFinished: boolean; readonly notices: ReadonlyArray<string> } => ({
-    isFinished,
+const ends: ReadonlySet<ChatEvent["_tag"]> = new Set([
+  "Finished",
+  "LimitReached",
+  "HookStopped",
+  "LoopDetected",
+  "Error",
+  "InvalidStream"
+])
+
+/** Whether a flush finished, by the events of its run, and what is reported to the user about it. */
+const flushReport = (events: ReadonlyArray<ChatEvent>, memoryTool: string) => {
+  const answerFrom = events.findLastIndex(({ _tag }) => _tag === "ModelInfo" || _tag === "Retry")
+  const answer = events.slice(answerFrom + 1).flatMap((event) => (event._tag === "Content" ? [event.text] : []))
+  const saved = events.filter(
+    (event) => event._tag === "ToolCallResponse" && event.name === memoryTool && event.status === "success"
+  ).length
+  return {
+    isFinished: events.findLast(({ _tag }) => ends.has(_tag))?._tag === "Finished",
     notices: [
       ...(saved === 0
         ? []
         : [`${saved === 1 ? "1 fact was" : `${saved} facts were`} saved before the conversation is compressed`]),
-      ...(isSilentAnswer(answer) ? [] : [shortLine(answer, maxNoticeChars)])
+      ...(isSilentAnswer(answer.join("")) ? [] : [shortLine(answer.join(""), maxNoticeChars)])
     ]
-  })
-  return { push, ended }
+  }
 }

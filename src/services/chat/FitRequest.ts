@@ -78,7 +78,7 @@ export const fitRequest = Effect.fnUntraced(function* (
   const isDue = yield* isDueByReport(chat, context)
   const overhead = TokenCount.make(Math.ceil(context.overheadTokens + first.environment + pendingTokens(pending)))
   let current = first
-  return yield* context.window
+  const { request } = yield* context.window
     .fit(
       {
         request: next,
@@ -112,6 +112,7 @@ export const fitRequest = Effect.fnUntraced(function* (
     .pipe(
       Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(chat, context, pending, over), Effect.fail))
     )
+  return request
 })
 
 const report = (

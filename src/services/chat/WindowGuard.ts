@@ -35,6 +35,14 @@ interface Cost {
   readonly maxTokens: number
 }
 
+/** A request that was measured exactly. */
+export interface MeasuredRequest extends Cost {
+  /** Estimated tokens. */
+  readonly tokens: number
+  /** The revision of the guard's knowledge at that time. A later revision makes this measurement void. */
+  readonly revision: number
+}
+
 /** What a provider says of a request that it refused as too long. Tokens. */
 export type StatedSize = Pick<TooManyTokens, "tokens" | "limit">
 
@@ -68,6 +76,13 @@ export interface GuardOptions {
   readonly recount?: ((parts: ReadonlyArray<Part>) => Effect.Effect<number>) | undefined
 }
 
+/**
+ * The multiple of its estimate that a request may cost while no count of the model is known. Below it, no exact
+ * measurement is needed.
+ */
+const uncalibratedRatio = 3
+/** The factor by which the next request may cost more than any request so far. */
+const growthFactor = 1.5
 /**
  * The largest plausible multiple of the estimate. A refusal that implies more means that the model's window is
  * smaller than stated.
@@ -105,6 +120,10 @@ export class WindowGuard {
   readonly trigger: number
   private readonly options: GuardOptions
   private readonly calibrations: Calibrations["Service"]
+  /** The highest observed cost of a request, as a multiple of its estimate. */
+  private maxRatio = uncalibratedRatio
+  /** The number of requests that cost more than the expected maximum. */
+  private revision = 0
   /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
   /** The smallest limit below the window that the provider stated for a request. */
@@ -153,6 +172,24 @@ export class WindowGuard {
   }
 
   /**
+   * Whether a request of this many estimated tokens may be sent without an exact measurement: it is small, or only
+   * slightly larger than a measured one.
+   */
+  isSmall(tokens: number, measured: MeasuredRequest | undefined): boolean {
+    const isComparable = measured !== undefined && measured.revision === this.revision && tokens >= measured.tokens
+    const added = tokens - (measured?.tokens ?? 0)
+    const scale = this.scaleAt(tokens)
+    const isBelowTrigger =
+      tokens * (scale ?? uncalibratedRatio) < this.trigger ||
+      (scale === undefined && isComparable && measured.expectedTokens + added * uncalibratedRatio < this.trigger)
+    return (
+      isBelowTrigger &&
+      (tokens * this.maxRatio <= this.maxRequestTokens ||
+        (isComparable && measured.maxTokens + added * this.maxRatio <= this.maxRequestTokens))
+    )
+  }
+
+  /**
    * Compresses a request if that is due, and returns the one that may be sent. Fails before anything is sent if it cannot fit. The strategy has one
    * attempt; a request that then does not fit is shrunk without a model, so that no second attempt is paid for.
    *
@@ -162,7 +199,7 @@ export class WindowGuard {
     subject: Shrinkable<A, E, R>,
     fixed: SizedRequest & { readonly what: string },
     waiting: number
-  ): Effect.Effect<A, E | WindowOverflow, R> {
+  ): Effect.Effect<{ readonly request: A; readonly measured: MeasuredRequest }, E | WindowOverflow, R> {
     return Effect.gen({ self: this }, function* () {
       let why: string | undefined
       let request = yield* subject.request
@@ -176,6 +213,7 @@ export class WindowGuard {
       }
       for (let round = 0; round < maxRounds; round += 1) {
         const { free = 0, tokens } = request
+        this.maxRatio = Math.max(this.maxRatio, (cost.maxTokens / Math.max(1, tokens + free)) * growthFactor)
         const forced = cost.maxTokens > this.maxRequestTokens
         const isDue = subject.isDue ?? (cost.expectedTokens >= this.trigger && tokens >= waiting)
         if (!forced && (round > 0 || !isDue)) break
@@ -196,7 +234,7 @@ export class WindowGuard {
         cost = yield* this.costOf(request)
       }
       if (cost.maxTokens > this.maxRequestTokens) return yield* this.overflow(cost, request, request, why)
-      return request
+      return { request, measured: { tokens: request.tokens, ...cost, revision: this.revision } }
     })
   }
 
@@ -209,11 +247,14 @@ export class WindowGuard {
   learn({ parts, tokens }: SizedRequest, actual: number): Effect.Effect<CutPrompt | undefined> {
     return Effect.gen({ self: this }, function* () {
       const all = parts()
+      const bound = yield* this.calibrations.upperBound(this.model, all)
       const cut = yield* this.calibrations.observe(this.model, all, actual)
       if (cut !== undefined) {
         this.last = undefined
         return cut
       }
+      if (tokens > 0) this.maxRatio = Math.max(this.maxRatio, (actual / tokens) * growthFactor)
+      if (actual > bound) this.revision += 1
       if (isPlausibleCount(actual, tokens)) {
         yield* this.lookUpScale({ parts, tokens })
         this.last = { rate: 1, added: 0, ...this.last, estimated: tokens, counted: actual }
@@ -223,12 +264,15 @@ export class WindowGuard {
   }
 
   /**
-   * Learns that a request was rejected although it seemed to fit: from now on none of this size is sent. If the implied ratio of tokens to estimate is plausible, the rejection counts as one token
+   * Learns that a request was rejected although it seemed to fit: from now on every request is measured, and none of
+   * this size is sent. If the implied ratio of tokens to estimate is plausible, the rejection counts as one token
    * more than the window. Otherwise the window differs from the stated one, which says nothing about counting. A limit
    * below the window, such as an account's tokens a minute, says nothing about it either. `stated` are the numbers of the provider.
    */
   learnTooLong(request: SizedRequest, { limit = this.window, tokens = 0 }: StatedSize = {}): Effect.Effect<void> {
     return Effect.suspend(() => {
+      this.maxRatio = Infinity
+      this.revision += 1
       const estimated = Math.max(1, request.tokens)
       const ratio = (this.window + 1) / estimated
       const isBelowWindow = limit < this.window

@@ -39,8 +39,7 @@ import { Skills } from "../tools/Skills.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-import type { AgentHandlers, AgentHost, HostSession, RuntimeServices } from "./AgentHost.ts"
-import type { Nesting } from "./AgentNesting.ts"
+import type { AgentHandlers, AgentHost, AgentParts, HostSession, RuntimeServices } from "./AgentHost.ts"
 import { outputGuards } from "./AgentProfile.ts"
 import { builtinTools } from "./BuiltinTools.ts"
 import { recorderOf } from "./FileRewind.ts"
@@ -115,8 +114,8 @@ const noServers: McpOffer = { tools: [], problems: [] }
 const startServers = Effect.fnUntraced(function* (servers: McpServersSettings) {
   if (Object.keys(servers).length === 0) return noServers
   const { version } = yield* RuntimePlatform
-  const { McpServers } = yield* Effect.promise(() => import("../tools/McpServers.ts"))
-  return yield* McpServers.start(servers, { version })
+  const { start } = yield* Effect.promise(() => import("../tools/McpServers.ts"))
+  return yield* start(servers, { version })
 })
 
 /** The tools and the inbox of agents that run in the background, and report between two turns. */
@@ -162,18 +161,6 @@ export const noEquipment: AgentEquipment = {
   background: {}
 }
 
-/** Where an agent works and what it is made from. */
-export interface EquipmentOptions {
-  readonly session: HostSession
-  readonly handlers: AgentHandlers
-  readonly approval: Approval["Service"]
-  readonly nesting: Nesting
-  readonly workspace: Workspace["Service"]
-  readonly memory: Memory["Service"]
-  readonly plans: Plans["Service"] | undefined
-  readonly isTrusted: boolean
-}
-
 /** Command lines that the settings run without a tool call of the model. */
 const commandsOf = (
   { mcpServers = {} }: SettingsFile,
@@ -189,7 +176,7 @@ const reportAll = (notify: Notify, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => notify(message(text)), { discard: true })
 
 /** Files whose change would steer the agent: memory files, and files that commands of the settings name. */
-const steeringFiles = ({ memory, session: { files, settings }, workspace }: EquipmentOptions, path: Path.Path) =>
+const steeringFiles = ({ memory, session: { files, settings }, workspace }: AgentParts, path: Path.Path) =>
   Effect.map(memory.load, ({ blocks }) => [
     ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),
     ...commandsOf(settings, files)
@@ -199,7 +186,7 @@ const steeringFiles = ({ memory, session: { files, settings }, workspace }: Equi
 
 /** The built-in tools and those of the MCP servers. Each loads the memory files of the folders that it touches. */
 const workspaceTools = Effect.fnUntraced(function* (
-  options: EquipmentOptions,
+  options: AgentParts,
   commands: BackgroundCommands.BackgroundCommandList,
   serverTools: ReadonlyArray<Tool>
 ) {
@@ -228,7 +215,7 @@ type SubagentServices =
 
 /** The agents to which this one can delegate, with these tools at most. */
 const makeSubagents = Effect.fnUntraced(function* (
-  { approval, memory, nesting, session: { chat, id, session, settings }, workspace }: EquipmentOptions,
+  { approval, memory, nesting, session: { chat, id, session, settings }, workspace }: AgentParts,
   tools: ReadonlyArray<Tool>,
   { definitions, runners }: AvailableAgents
 ) {
@@ -267,7 +254,7 @@ const makeSubagents = Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(Approval, approval))
 })
 
-const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
+const planTools = ({ approval, plans, workspace }: AgentParts) =>
   plans === undefined
     ? Effect.succeed([])
     : Effect.all([enterPlanMode, exitPlanMode]).pipe(
@@ -278,7 +265,7 @@ const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
 
 /** Makes the tools, and finds the skills and agents. What it starts ends with the scope. */
 export const make = Effect.fn("AgentEquipment.make")(function* (
-  options: EquipmentOptions
+  options: AgentParts
 ): Effect.fn.Return<AgentEquipment, never, RuntimeServices | Scope.Scope> {
   const { handlers, isTrusted, memory, session, workspace } = options
   const { answer, notify } = handlers

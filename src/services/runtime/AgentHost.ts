@@ -1,4 +1,4 @@
-import type { Effect, Stdio, Stream } from "effect"
+import { Effect, type Stdio, type Stream } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { Dns } from "effect/net/Dns"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
@@ -12,17 +12,22 @@ import type { Runtime } from "../agent/LocalAgentStart.ts"
 import type { Subagents } from "../agent/Subagents.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { Memory } from "../memory/Memory.ts"
 import type { Environment } from "../platform/Environment.ts"
-import type { SessionFiles } from "../session/SessionFiles.ts"
+import { locateLogs, type SessionFiles } from "../session/SessionFiles.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
+import { blobFolderOf } from "../session/TempStore.ts"
 import type { Settings } from "../settings/Settings.ts"
 import type { Closed } from "../terminal/ChatTerminal.ts"
 import type { Approval, ApprovalOptions } from "../tools/Approval.ts"
 import type { BackgroundCommandList } from "../tools/builtin/BackgroundCommands.ts"
+import type { Plans } from "../tools/Plans.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { UserQuestion } from "../tools/UserPrompt.ts"
 import type { Trust } from "../workspace/Trust.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
 import type { AgentContext } from "./AgentContext.ts"
+import type { Nesting } from "./AgentNesting.ts"
 import type { FileRewind } from "./FileRewind.ts"
 import type { Notify } from "./RuntimeNotice.ts"
 import type { RuntimePlatform } from "./RuntimePlatform.ts"
@@ -66,6 +71,30 @@ export interface AgentHandlers {
   /** Whether the program can replace the conversation by a new one. Absent: a hook's request for one is refused. */
   readonly canRestart?: boolean | undefined
 }
+
+/** What an agent is made from: its session, its folder, and what decides how far it may go. */
+export interface AgentParts {
+  readonly session: HostSession
+  readonly options: HostOptions
+  readonly handlers: AgentHandlers
+  readonly approval: Approval["Service"]
+  readonly nesting: Nesting
+  /** Undefined: there is no plan mode. */
+  readonly plans: Plans["Service"] | undefined
+  readonly workspace: Workspace["Service"]
+  readonly isTrusted: boolean
+  readonly memory: Memory["Service"]
+}
+
+/** Whether the system prompt speaks of a user who sees each step. */
+export const isInteractive = (handlers: AgentHandlers): boolean => handlers.isInteractive ?? handlers.ask !== undefined
+
+/** The folder of a session's stored outputs; undefined for a session that is not stored in files. */
+export const outputsOf = Effect.fnUntraced(function* (id: string | undefined) {
+  const locate = yield* locateLogs
+  const file = id === undefined ? undefined : locate(id)
+  return file === undefined ? undefined : blobFolderOf(file)
+})
 
 /** Options of one message. */
 export interface SendOptions extends Pick<

@@ -17,10 +17,14 @@ const defaultSummaryTokens = 2_000
 export const outputGuards = ({ loopDetection, model: family, redactSecrets, summarizeToolOutput }: SettingsFile) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<Model | TokenCounter>()
-    const loops = yield* LoopDetector.make({
-      ...LoopDetector.fromNumbers(loopDetectionOf(loopDetection)),
-      ...(family === undefined ? {} : { family })
-    })
+    const numbers = loopDetectionOf(loopDetection)
+    const loops =
+      numbers === undefined
+        ? undefined
+        : yield* LoopDetector.make({
+            ...LoopDetector.fromNumbers(numbers),
+            ...(family === undefined ? {} : { family })
+          })
     if (summarizeToolOutput === undefined) return { loops }
     return {
       loops,

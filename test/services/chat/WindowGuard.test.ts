@@ -77,18 +77,23 @@ const fitted = Effect.fnUntraced(function* (
       waiting
     )
     .pipe(
-      Effect.map((fitting) => ({ tokens: fitting.tokens })),
+      Effect.map(({ measured }) => measured),
       Effect.catch(({ _tag, ...overflow }) => Effect.succeed({ ...overflow }))
     )
-  const { estimated, maxRequestTokens, tokens, why } = {
+  const { estimated, expectedTokens, maxRequestTokens, maxTokens, revision, tokens, why } = {
     estimated: undefined,
+    expectedTokens: 0,
     maxRequestTokens: undefined,
+    maxTokens: 0,
+    revision: undefined,
     why: undefined,
     ...result
   }
   return [
     ...told.splice(0),
-    estimated === undefined ? `fits: ${tokens}` : `over: ${tokens} of ${estimated} in ${maxRequestTokens}, ${why}`
+    estimated === undefined
+      ? `${tokens}: ${expectedTokens} to ${maxTokens} at ${revision}`
+      : `over: ${tokens} of ${estimated} in ${maxRequestTokens}, ${why}`
   ]
 })
 
@@ -143,18 +148,29 @@ describe("a request is fitted into the window", () => {
   })
 
   it.effect("and by what answers and refusals taught", function* () {
+    const small = (guard: WindowGuard, measured?: Parameters<WindowGuard["isSmall"]>[1]) =>
+      [100, 150, 199, 200, 201, 260, 299, 300, 301, 449, 599, 600]
+        .map((size) => (guard.isSmall(size, measured) ? 1 : 0))
+        .join("")
     const found: Array<unknown> = []
     const of = guarded({ most: 3 })
     const { guard, told } = of
-    found.push(yield* guard.scaleOf(sized(100), false, true), yield* guard.scaleOf(sized(100), true, false, 1.5))
+    found.push(small(guard), small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 0 }))
+    found.push(small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 1 }))
+    found.push(
+      yield* guard.scaleOf(sized(100), false, true),
+      yield* guard.scaleOf(sized(100), true, false, 1.5),
+      small(guard)
+    )
     yield* guard.learn(sized(100), 110)
-    found.push(yield* guard.scaleOf(sized(100), false, true))
+    const near = { tokens: 590, expectedTokens: 500, maxTokens: 510, revision: 0 }
+    found.push(small(guard), small(guard, near), yield* guard.scaleOf(sized(100), false, true))
     yield* guard.learn(sized(100), 301)
-    found.push(yield* fitted(of, [sized(100)]))
+    found.push(small(guard), yield* fitted(of, [sized(100)]))
     yield* guard.learnTooLong(sized(250))
-    found.push(yield* fitted(of, [sized(100)]))
+    found.push(small(guard), yield* fitted(of, [sized(100)]))
     yield* guard.learnTooLong(sized(150))
-    found.push(yield* fitted(of, [sized(100), sized(10)]), [...told])
+    found.push(small(guard), yield* fitted(of, [sized(100), sized(10)]), [...told])
     const counting = guarded({ most: 3, counted: 2, learned: 1.9 })
     found.push(
       yield* counting.guard.scaleOf(sized(10), false, false),
