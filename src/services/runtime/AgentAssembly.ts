@@ -18,17 +18,16 @@ import * as FolderTree from "../workspace/FolderTree.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import * as AgentContext from "./AgentContext.ts"
 import * as AgentEquipment from "./AgentEquipment.ts"
+import { type AgentHost, type RuntimeServices } from "./AgentHost.ts"
+import * as AgentNesting from "./AgentNesting.ts"
 import {
   type AgentHandlers,
-  type AgentHost,
   type AgentParts,
   type HostOptions,
   type HostSession,
   isInteractive,
-  outputsOf,
-  type RuntimeServices
-} from "./AgentHost.ts"
-import * as AgentNesting from "./AgentNesting.ts"
+  outputsOf
+} from "./AgentParts.ts"
 import { modelRoute, outputGuards } from "./AgentProfile.ts"
 import * as FileRewind from "./FileRewind.ts"
 import { isTrusted, untrustedNotice } from "./FolderTrust.ts"

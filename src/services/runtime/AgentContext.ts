@@ -3,8 +3,9 @@ import { text } from "../../domain/content/Content.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
 import { repeatedRules } from "../../domain/memory/RepeatedRules.ts"
 import { day, sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
-import { isModern } from "../../domain/prompt/PromptInputs.ts"
+import { isModern, type Offer } from "../../domain/prompt/PromptInputs.ts"
 import { withDefaults } from "../../domain/settings/Settings.ts"
+import type { Subagents } from "../agent/Subagents.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
@@ -12,10 +13,10 @@ import { Environment } from "../platform/Environment.ts"
 import * as EnvironmentMessage from "../prompt/EnvironmentMessage.ts"
 import * as SystemPrompt from "../prompt/SystemPrompt.ts"
 import type { SessionFiles } from "../session/SessionFiles.ts"
+import type { Tool } from "../tools/Tool.ts"
 import { type IdeUpdates, makeUpdates, IdeContext } from "../workspace/IdeContext.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-import type { AgentEquipment } from "./AgentEquipment.ts"
-import { type AgentParts, isInteractive, outputsOf } from "./AgentHost.ts"
+import { type AgentParts, isInteractive, outputsOf } from "./AgentParts.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
 /** The context of an agent outside the conversation: its system prompt, memory and environment. */
@@ -59,7 +60,11 @@ type Platform = Environment | FileSystem.FileSystem | Path.Path | RuntimePlatfor
 /** What the context is made with, and what the conversation has of it. */
 interface State {
   readonly parts: AgentParts
-  readonly equipment: Pick<AgentEquipment, "agents" | "skills" | "tools">
+  readonly equipment: {
+    readonly agents: Pick<Subagents, "tools">
+    readonly skills: ReadonlyArray<Offer>
+    readonly tools: ReadonlyArray<Tool>
+  }
   /** Undefined: the editor is not reported. */
   readonly ide: IdeContext["Service"] | undefined
   readonly platform: Context.Context<Platform>

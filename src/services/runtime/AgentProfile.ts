@@ -6,7 +6,7 @@ import { summarize } from "../agent/OutputSummary.ts"
 import type { Model } from "../model/Model.ts"
 import { Router } from "../model/Router.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { HostSession } from "./AgentHost.ts"
+import type { HostSession } from "./AgentParts.ts"
 
 /** The parts of an agent's profile that come from the settings. */
 
