@@ -30,6 +30,7 @@ export type { BuiltPrompt, PieceKey, PromptPiece } from "../services/prompt/Syst
 export type { AgentContext, EditorUpdates } from "../services/runtime/AgentContext.ts"
 /** @category Models @since 0.1.0 */
 export type { AgentHandlers, HostOptions } from "../services/runtime/AgentParts.ts"
+/** @category Models @since 0.1.0 */
 export type { AgentHost, RuntimeServices, SendOptions } from "../services/runtime/AgentHost.ts"
 /** @category Models @since 0.1.0 */
 export type { FileRewind, RewindFile, RewoundFile } from "../services/runtime/FileRewind.ts"
