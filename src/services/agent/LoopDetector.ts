@@ -139,54 +139,41 @@ export interface LoopDetector {
   readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
 }
 
-/** The detector of one run. */
-interface Run {
-  readonly settings: LoopSettings
-  readonly context: Context.Context<Model>
-  readonly detector: Detector
-  schedule: CheckSchedule
-}
-
-const askModel = Effect.fn("LoopDetector.look")(function* (
-  run: Run,
-  contents: ReadonlyArray<Content>,
-  original: string
-): Effect.fn.Return<Loop | undefined> {
-  const verdict = yield* Effect.provideContext(check(contents, original, run.settings.family), run.context)
-  if (verdict === undefined) return undefined
-  run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
-  if (verdict.confidence < confidenceOfLoop) return undefined
-  return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
-})
-
-const startTurn = (run: Run, contents: Effect.Effect<ReadonlyArray<Content>>, original: string) =>
-  Effect.suspend(() => {
-    const { detector, schedule, settings } = run
-    if (detector.loop === undefined) detector.answer()
-    else detector.reset()
-    const turns = schedule.turns + 1
-    const isDue = isCheckDue({ ...schedule, turns }, settings.checkAfter)
-    run.schedule = { ...schedule, turns, lastCheck: isDue ? turns : schedule.lastCheck }
-    return isDue ? Effect.flatMap(contents, (all) => askModel(run, all, original)) : Effect.undefined
-  })
-
 /** Makes the detector of one agent. It never fails: what cannot be checked is not a loop. */
 export const make = Effect.fn("LoopDetector.make")(function* (
   changed: Partial<LoopSettings> = {}
 ): Effect.fn.Return<LoopDetector, never, Model> {
-  const settings = { ...defaultLoopSettings, ...changed }
+  const { checkAfter, family, thresholds } = { ...defaultLoopSettings, ...changed }
   const context = Context.pick(Model)(yield* Effect.context<Model>())
-  const detector = new Detector(settings.thresholds)
-  const run: Run = { settings, context, detector, schedule: newSchedule }
+  const detector = new Detector(thresholds)
+  let schedule: CheckSchedule = newSchedule
+
+  const askModel = Effect.fn("LoopDetector.look")(function* (contents: ReadonlyArray<Content>, original: string) {
+    const verdict = yield* check(contents, original, family)
+    if (verdict === undefined) return undefined
+    schedule = { ...schedule, interval: nextInterval(verdict.confidence) }
+    if (verdict.confidence < confidenceOfLoop) return undefined
+    const detail = verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis
+    return { kind: "approach", detail } satisfies Loop
+  }, Effect.provideContext(context))
+
   return {
     reset: Effect.sync(() => {
       detector.reset()
-      run.schedule = newSchedule
+      schedule = newSchedule
     }),
     call: (name, args) => Effect.sync(() => detector.call(name, args)),
     result: (name, args, output) => Effect.sync(() => detector.result(name, args, output)),
     content: (text) => Effect.sync(() => detector.content(text)),
     again: Effect.sync(() => detector.answer()),
-    turn: (contents, original) => startTurn(run, contents, original)
+    turn: (contents, original) =>
+      Effect.suspend(() => {
+        if (detector.loop === undefined) detector.answer()
+        else detector.reset()
+        const turns = schedule.turns + 1
+        const isDue = isCheckDue({ ...schedule, turns }, checkAfter)
+        schedule = { ...schedule, turns, lastCheck: isDue ? turns : schedule.lastCheck }
+        return isDue ? Effect.flatMap(contents, (all) => askModel(all, original)) : Effect.undefined
+      })
   }
 })

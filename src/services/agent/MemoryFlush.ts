@@ -79,50 +79,35 @@ interface Cycle {
   readonly failures: number
 }
 
-interface FlushState {
-  readonly options: MemoryFlushOptions
-  readonly tools: ReadonlyArray<Tool>
-  cycle: Cycle
-  /** The size of the log at the last flush. */
-  flushedBytes: number
-}
-
 /** Makes the step that runs before each turn (`Profile.beforeTurn`). */
 export const make = Effect.fnUntraced(function* (
   options: MemoryFlushOptions
 ): Effect.fn.Return<NonNullable<Profile["beforeTurn"]>, never, ChatServices> {
+  const { chat, logBytes, memoryTool } = options
   const context = yield* Effect.context<ChatServices>()
-  const state: FlushState = {
-    options,
-    tools: onlyTool(
-      options.tools,
-      options.memoryTool,
-      (name) => `${name} is not available now: save facts with ${options.memoryTool}, or answer ${silentAnswer}`
-    ),
-    cycle: { snapshot: undefined, isFlushed: false, failures: 0 },
-    flushedBytes: yield* options.logBytes
-  }
-  return (turn) => flushIfDue(state, turn).pipe(Effect.provideContext(context))
-})
-
-const flushIfDue = Effect.fn("MemoryFlush.flushIfDue")(function* (state: FlushState, turn: TurnAhead) {
-  const { chat, logBytes } = state.options
-  const { inserted } = yield* chat.conversation
-  const snapshot = inserted?.value.id
-  if (snapshot !== state.cycle.snapshot) state.cycle = { snapshot, isFlushed: false, failures: 0 }
-  if (state.cycle.isFlushed || state.cycle.failures >= maxFlushFailures) return
-  const bytes = yield* logBytes
-  const facts = yield* factsOf(chat, turn, bytes - state.flushedBytes)
-  if (facts === undefined || !isFlushDue(facts)) return
-  const isDone = yield* flush(state, turn).pipe(
-    Effect.catchCause((cause) => Effect.as(Effect.logDebug("the memory flush failed", cause), false))
+  const tools = onlyTool(
+    options.tools,
+    memoryTool,
+    (name) => `${name} is not available now: save facts with ${memoryTool}, or answer ${silentAnswer}`
   )
-  if (isDone) state.flushedBytes = bytes
-  state.cycle = {
-    ...state.cycle,
-    isFlushed: isDone,
-    failures: state.cycle.failures + (isDone ? 0 : 1)
-  }
+  let cycle: Cycle = { snapshot: undefined, isFlushed: false, failures: 0 }
+  /** The size of the log at the last flush. */
+  let flushedBytes = yield* logBytes
+
+  return Effect.fn("MemoryFlush.flushIfDue")(function* (turn) {
+    const { inserted } = yield* chat.conversation
+    const snapshot = inserted?.value.id
+    if (snapshot !== cycle.snapshot) cycle = { snapshot, isFlushed: false, failures: 0 }
+    if (cycle.isFlushed || cycle.failures >= maxFlushFailures) return
+    const bytes = yield* logBytes
+    const facts = yield* factsOf(chat, turn, bytes - flushedBytes)
+    if (facts === undefined || !isFlushDue(facts)) return
+    const isDone = yield* flush({ ...options, tools }, turn).pipe(
+      Effect.catchCause((cause) => Effect.as(Effect.logDebug("the memory flush failed", cause), false))
+    )
+    if (isDone) flushedBytes = bytes
+    cycle = { ...cycle, isFlushed: isDone, failures: cycle.failures + (isDone ? 0 : 1) }
+  }, Effect.provideContext(context))
 })
 
 /** Undefined: the size of the next request is unknown, so no flush is decided. */
@@ -148,18 +133,21 @@ const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSetti
   models: Object.fromEntries(Object.entries(models).map(([name, { price, window }]) => [name, { price, window }]))
 })
 
-/** Runs the hidden turn. Returns whether it finished. */
-const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emit, waiting }: TurnAhead) {
-  const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* options.chat.settings
+/** Runs the hidden turn with these tools. Returns whether it finished. */
+const flush = Effect.fnUntraced(function* (
+  { chat, hooks, memoryTool, name, tools }: MemoryFlushOptions,
+  { emit, waiting }: TurnAhead
+) {
+  const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* chat.settings
   const copy = yield* Chat.make({
     log: { append: () => Effect.void },
-    session: yield* options.chat.session,
+    session: yield* chat.session,
     settings: withoutThreshold(settings)
   }).pipe(Effect.orDie)
-  const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
-  const profile = { name: options.name, chat: copy, tools, limits, hooks: options.hooks }
+  const text = request(yield* Clock.currentTimeMillis, memoryTool)
+  const profile = { name, chat: copy, tools, limits, hooks }
   const events = yield* Stream.runCollect(Agent.run(profile, text, { author: "program", waiting }))
-  const { isFinished, notices } = flushReport(events, options.memoryTool)
+  const { isFinished, notices } = flushReport(events, memoryTool)
   yield* Effect.forEach(notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
     discard: true
   })
