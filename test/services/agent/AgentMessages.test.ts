@@ -240,6 +240,19 @@ describe("sessions_send", () => {
     assert.include(letter, "> late")
   })
 
+  it.effect("counts replies that nobody waits for, anew after one that was awaited", function* () {
+    const { call, mail, spawn } = yield* scene()
+    yield* spawn
+    const unawaited = Effect.gen(function* () {
+      yield* call("sessions_send", { session: "scout-1", message: "?", timeout_seconds: 0 })
+      for (let turn = 0; turn < 9; turn += 1) yield* Effect.yieldNow
+      return /reply (\d) of 5/.exec((yield* mail)[0] ?? "")?.[1]
+    })
+    assert.deepStrictEqual([yield* unawaited, yield* unawaited], ["1", "2"])
+    yield* call("sessions_send", { session: "scout-1", message: "?" })
+    assert.strictEqual(yield* unawaited, "1")
+  })
+
   it.effect("delivers the reply after a cancelled call", function* () {
     const answer = yield* Deferred.make<string>()
     const asked = yield* Deferred.make<void>()
