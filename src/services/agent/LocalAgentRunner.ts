@@ -63,16 +63,18 @@ const attempt = Effect.fnUntraced(
     yield* completion.reset
     const limits = { turns: definition.maxTurns, time: definition.timeoutMinutes * 60_000 }
     yield* runOnce(agent, message, agent.tools, limits, inbox)
+    const result = (end: RunEnd | undefined, submitted: string | undefined) =>
+      Effect.flatMap(trace(agent), (work) => resultOf(agent, startedAt, end, submitted, work))
     const inTime = yield* completion.submitted
-    if (inTime !== undefined) return yield* resultOf(agent, startedAt, undefined, inTime, yield* trace(agent))
+    if (inTime !== undefined) return yield* result(undefined, inTime)
     const { end, turns } = progress
-    if (!end.hasGrace) return yield* resultOf(agent, startedAt, end, undefined, yield* trace(agent))
+    if (!end.hasGrace) return yield* result(end, undefined)
     yield* chat
       .append([{ content: user(text(warning(end))), at: yield* Clock.currentTimeMillis, author: "program" }])
       .pipe(Effect.andThen(runOnce(agent, "", agent.lastTools, grace, inbox)), Effect.ignore)
     // "After 4 turns" would contradict the limit of 3.
     if (end.reason === "MAX_TURNS") progress.turns = turns
-    return yield* resultOf(agent, startedAt, end, yield* completion.submitted, yield* trace(agent))
+    return yield* result(end, yield* completion.submitted)
   },
   (work, { working }) => working.withPermit(work)
 )
@@ -122,9 +124,6 @@ const trace = Effect.fnUntraced(function* ({ chat, id, progress }: StartedAgent)
   return `recall ${handle} of session ${id}`
 })
 
-const withNote = (outcome: ReturnType<typeof outcomeOf>, note: string | undefined) =>
-  note === undefined ? outcome : { ...outcome, note: outcome.note === undefined ? note : `${note} ${outcome.note}` }
-
 const resultOf = (
   { id, isSaved, note, progress: { soFar, turns } }: StartedAgent,
   startedAt: number,
@@ -133,7 +132,7 @@ const resultOf = (
   work?: string
 ) =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
-    ...withNote(outcomeOf(end, submitted, soFar), note),
+    ...outcomeOf(end, submitted, soFar, note),
     turns,
     duration: now - startedAt,
     session: isSaved ? id : undefined,

@@ -116,29 +116,6 @@ export type Runtime =
   | TempStore
   | TokenCounter
 
-/** A started agent: its conversation, its tools, and what became of its task. */
-export interface StartedAgent {
-  readonly id: string
-  readonly definition: LocalAgent
-  readonly task: Task
-  /** Start time in milliseconds since the epoch. */
-  readonly started: number
-  /** Why it started without the parent's conversation. Undefined: it was not to get it, or got it. */
-  readonly note: string | undefined
-  /** The first message, in the words of the definition. */
-  readonly message: string
-  readonly chat: Chat["Service"]
-  readonly isSaved: boolean
-  readonly tools: ReadonlyArray<Tool>
-  /** The same tools, of which only `complete_task` still runs. */
-  readonly lastTools: ReadonlyArray<Tool>
-  readonly completion: CompleteTask.Completion
-  readonly guards: Guards
-  readonly progress: RunProgress
-  /** Held while the agent works on its task or on a message. */
-  readonly working: Semaphore.Semaphore
-}
-
 const failure = (message: string) => new AgentFailure({ message })
 
 /** The agent's whole work under one handle, and each piece of it under its own. */
@@ -264,14 +241,8 @@ const toolsFor = Effect.fnUntraced(function* (
   return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
 })
 
-/** The messages of its parent that an agent starts with, or why it starts without them. */
-interface Inherited {
-  readonly messages: ReadonlyArray<Draft>
-  readonly sources: ReadonlyArray<RecallSource>
-  readonly note: string | undefined
-}
-
-const isolated = (note?: string): Inherited => ({ messages: [], sources: [], note })
+/** What an agent starts with that gets no copy of its parent's conversation. `note`: why it gets none. */
+const isolated = (note?: string) => ({ messages: [], sources: [], note })
 
 /** The part of the parent's conversation that a task passes on. */
 const inheritedBy = Effect.fnUntraced(function* ({ fork }: ParentAgent, { context }: Task) {
@@ -351,11 +322,14 @@ export const begin = Effect.fnUntraced(function* (
     definition,
     task,
     started,
+    /** Why it started without the parent's conversation. Undefined: it was not to get it, or got it. */
     note: inherited.note,
+    /** The first message, in the words of the definition. */
     message,
     chat,
     isSaved: parent.sessions !== undefined,
     tools,
+    /** The same tools, of which only `complete_task` still runs. */
     lastTools: onlyTool(
       tools,
       CompleteTask.completeTask,
@@ -364,6 +338,10 @@ export const begin = Effect.fnUntraced(function* (
     completion,
     guards,
     progress,
+    /** Held while the agent works on its task or on a message. */
     working: yield* Semaphore.make(1)
-  } satisfies StartedAgent
+  }
 })
+
+/** A started agent: its conversation, its tools, and what became of its task. */
+export type StartedAgent = Effect.Success<ReturnType<typeof begin>>
