@@ -13,7 +13,7 @@ import { HookSystem } from "../hooks/HookSystem.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
 import type { OpenSession, SessionLog, SessionStoreError } from "../session/SessionStore.ts"
 import { ChatDefaults, type ChatSettings } from "./ChatSettings.ts"
-import type { WindowGuard } from "./WindowGuard.ts"
+import type { MeasuredRequest, WindowGuard } from "./WindowGuard.ts"
 
 /**
  * The state of one conversation, passed to every function of this room. Only `Commit.ts` changes `session`; the other mutable
@@ -80,6 +80,10 @@ export interface PreparedSnapshot extends CompressionResult {
 export interface RequestState {
   /** Computed for these settings and this model; replaced when either changes. */
   context: RequestContext | undefined
+  /** The last request that was measured exactly. Undefined: it does not apply to the next one. */
+  measured: MeasuredRequest | undefined
+  /** The view and the message of the last request. */
+  last: { readonly view: ViewChain; readonly message: Content | undefined } | undefined
   /** The provider's count of the last request, and the view with its answer. */
   reported: { readonly view: ViewChain; readonly prompt: number } | undefined
   /** The view that the scale of the window belongs to. Undefined: it belongs to another request. */
@@ -155,6 +159,8 @@ export const makeState = Effect.fnUntraced(function* (
     hookFailures: new Set(),
     requests: {
       context: undefined,
+      measured: undefined,
+      last: undefined,
       reported: undefined,
       scaled: undefined,
       scales: new WeakMap(),

@@ -13,6 +13,7 @@ import { compressBefore } from "./Compress.ts"
 import { inStrategyTerms, isDueByReport } from "./CompressPolicy.ts"
 import {
   buildRequest,
+  continues,
   expectedTokens,
   type PendingMessage,
   pendingParts,
@@ -71,21 +72,28 @@ export const fitRequest = Effect.fnUntraced(function* (
   hookDecision: HookOutcome | undefined,
   emit: Emit
 ) {
+  const { requests } = chat
   const next = buildRequest(chat, pending, messageShare(yield* Ref.get(chat.settings)))
   const first = yield* next
   const { conversation, memory } = yield* Ref.get(chat.session)
+  // A measurement is void if the request lacks a part of what was measured, as after an undo or a failed turn.
+  if (requests.last === undefined || !continues(conversation.view, requests.last.view, requests.last.message)) {
+    requests.measured = undefined
+  }
+  requests.last = { view: conversation.view, message: pending?.content }
   yield* requestSize(chat, false)
   const isDue = yield* isDueByReport(chat, context)
+  if (isDue !== true && context.window.isSmall(first.tokens + (first.free ?? 0), requests.measured)) return first
   const overhead = TokenCount.make(Math.ceil(context.overheadTokens + first.environment + pendingTokens(pending)))
   let current = first
-  const { request } = yield* context.window
+  // From here on, the request contains the message too.
+  requests.scaled = undefined
+  const fitting = yield* context.window
     .fit(
       {
         request: next,
         isDue,
         compress: Effect.fnUntraced(function* (policy, forced) {
-          // From here on, the request contains the message too.
-          chat.requests.scaled = undefined
           const before = yield* expectedTokens(context, current, false)
           const outcome = yield* compressBefore(
             chat,
@@ -112,7 +120,9 @@ export const fitRequest = Effect.fnUntraced(function* (
     .pipe(
       Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(chat, context, pending, over), Effect.fail))
     )
-  return request
+  requests.measured = fitting.measured
+  requests.last = { view: (yield* Ref.get(chat.session)).conversation.view, message: pending?.content }
+  return fitting.request
 })
 
 const report = (

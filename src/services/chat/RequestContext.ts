@@ -66,6 +66,7 @@ export const requestContext = Effect.fnUntraced(function* (
   if (before?.settings === settings && before.model === model && before.environment === environment) return before
   const made = yield* makeContext(settings, model, environment, chat.requests.refusedTools)
   chat.requests.context = made
+  chat.requests.measured = undefined
   return made
 })
 

@@ -85,11 +85,15 @@ export const pendingTokens = (pending: PendingMessage | undefined): number => su
 export const pendingParts = (pending: PendingMessage | undefined): ReadonlyArray<Part> =>
   pendingItems(pending).flatMap(itemParts)
 
-/** Whether a view extends an earlier one. */
-const continues = (view: ViewChain, earlier: ViewChain): boolean => {
+/** Whether a view extends an earlier one, first of all by this message. */
+export const continues = (view: ViewChain, earlier: ViewChain, message: Content | undefined): boolean => {
   let node = view
-  while (node !== undefined && node.length > (earlier?.length ?? 0)) node = node.before
-  return node === earlier
+  let next: ViewChain
+  while (node !== undefined && node.length > (earlier?.length ?? 0)) {
+    next = node
+    node = node.before
+  }
+  return node === earlier && (message === undefined || next?.value.entry.content === message)
 }
 
 /** Follows the view of the conversation, and reads the request of it. */
@@ -161,7 +165,7 @@ export const requestSize = Effect.fnUntraced(function* (chat: ChatState, ask: bo
   const { model, window } = yield* requestContext(chat)
   const { conversation } = yield* Ref.get(chat.session)
   const before = requests.scaled
-  const isNew = before === undefined || !continues(conversation.view, before.view)
+  const isNew = before === undefined || !continues(conversation.view, before.view, undefined)
   const request = yield* sizedRequest(chat)
   const reported = isNew ? scaleIn(chat, conversation.view, model) : undefined
   const scale = yield* window.scaleOf(request, isNew, ask && conversation.view !== undefined, reported)
@@ -179,7 +183,7 @@ export const expectedTokens = ({ window }: RequestContext, request: ReadyRequest
 
 /** Returns the provider's count of the last request, as long as the view only grew at its end. */
 export const reportedTokens = ({ requests }: ChatState, { conversation }: Session): number | undefined =>
-  requests.reported !== undefined && continues(conversation.view, requests.reported.view)
+  requests.reported !== undefined && continues(conversation.view, requests.reported.view, undefined)
     ? requests.reported.prompt
     : undefined
 

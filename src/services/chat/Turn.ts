@@ -217,6 +217,7 @@ const answer = Effect.fnUntraced(function* (
     if (canMend && (yield* leaveOut(chat, error.reason, pending?.content.parts ?? [], refusals, emit))) {
       refusals.push(error.reason)
       context = yield* requestContext(chat)
+      chat.requests.measured = undefined
       ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
       continue
     }
@@ -226,6 +227,7 @@ const answer = Effect.fnUntraced(function* (
     attempts -= 1
     refusals.push(error.reason)
     yield* context.window.learnTooLong(ready, error.reason)
+    chat.requests.measured = undefined
     const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)
     if (smaller.tokens === ready.tokens && smaller.contents.length === ready.contents.length) return yield* error
     ready = smaller
