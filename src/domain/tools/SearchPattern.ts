@@ -34,7 +34,7 @@ const letters: Readonly<Record<string, string>> = {
 
 /** What Rust reads as RE2 does, but for escapes: an escape, a class without operators of Rust's, a group without a name, a count, another character. */
 const parts =
-  /\\(?:[bBdDsSwWtrfv]|[^\w\s])|\[\^?(?:\\(?:[dDsSwWtrfv]|[^\w\s])|[^\\[\]&~])+\]|\((?:\?:|(?!\?))|\{\d+(?:,\d*)?\}|[^\\[\](]/gu
+  /\\(?:[bBdDsSwWtrfv]|[^\w\s])|\[\^?(?:\\(?:[dDsSwWtrfv]|[^\w\s])|(?!--)[^\\[\]&~])+\]|\((?:\?:|(?!\?))|\{\d+(?:,\d*)?\}|[^\\[\](]/gu
 
 /** An escape as Rust writes it, which escapes no character without a meaning. */
 const escapeOf = (escape: string, char: string): string =>
