@@ -58,7 +58,7 @@ const now = Effect.sync(() => performance.now())
 
 const byAgent = Effect.gen(function* () {
   const chat = yield* begun
-  const loops = yield* LoopDetector.make({ check: false })
+  const loops = yield* LoopDetector.make({ checkAfter: Infinity })
   const ends: Array<number> = [yield* now]
   yield* Agent.run({ name: "main", chat, tools: [tool], loops }, "Look at all of them.").pipe(
     Stream.runForEach(({ _tag }) =>

@@ -19,13 +19,14 @@ export type { Limits, RunBounds, Stop as RunStop } from "../services/agent/RunBo
 /** @category Models @since 0.1.0 */
 export type { KnownAgent, KnownAgents, AgentSource } from "../services/agent/AgentDefinitions.ts"
 /** @category Models @since 0.1.0 */
+export { type AgentResult, TerminateReason } from "../domain/agent/AgentResult.ts"
+/** @category Models @since 0.1.0 */
 export {
   AgentContextMode,
   type AgentLimits,
-  type AgentResult,
   type AgentRunner,
+  type OfferedAgent,
   type Task,
-  TerminateReason,
   type ExternalRunner,
   type ParentShare,
   type Running as RunningAgent

@@ -29,13 +29,9 @@ export type { BuiltPrompt, PieceKey, PromptPiece } from "../services/prompt/Syst
 /** @category Models @since 0.1.0 */
 export type { AgentContext, EditorUpdates } from "../services/runtime/AgentContext.ts"
 /** @category Models @since 0.1.0 */
-export type {
-  AgentHandlers,
-  AgentHost,
-  HostOptions,
-  RuntimeServices,
-  SendOptions
-} from "../services/runtime/AgentHost.ts"
+export type { AgentHandlers, HostOptions } from "../services/runtime/AgentParts.ts"
+/** @category Models @since 0.1.0 */
+export type { AgentHost, RuntimeServices, SendOptions } from "../services/runtime/AgentHost.ts"
 /** @category Models @since 0.1.0 */
 export type { FileRewind, RewindFile, RewoundFile } from "../services/runtime/FileRewind.ts"
 /** @category Models @since 0.1.0 */

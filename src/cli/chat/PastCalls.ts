@@ -7,7 +7,7 @@ import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
 import { visibleLine } from "../../domain/text/InvisibleCharacters.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
-import { type Tool, unwatchedCall } from "../../services/tools/Tool.ts"
+import { type Tool, toolsByName, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
 
 /** The end of a resumed conversation: which messages are shown, and calls in the lines that they had when they ran. */
@@ -23,7 +23,7 @@ export const plainTitle = ({ call, response }: CallWithResponse): string => {
 
 const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse) => {
   const { args, name } = answered.call
-  const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
+  const tool = toolsByName(tools).get(name)
   return tool === undefined
     ? Effect.succeed(plainTitle(answered))
     : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })

@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import { Command } from "effect/cli"
-import type { HostOptions } from "../../services/runtime/AgentHost.ts"
+import type { HostOptions } from "../../services/runtime/AgentParts.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 

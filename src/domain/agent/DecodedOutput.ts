@@ -1,3 +1,4 @@
+import { joinBytes } from "../text/Bytes.ts"
 import type { KeptOutput } from "../text/HeadAndTail.ts"
 
 /** Converts the output of a program to readable text, whatever bytes it contains. */
@@ -58,12 +59,7 @@ export const outputText = ({ dropped, head, tail }: KeptOutput): string => {
     return `(binary output, ${grouped(size)} bytes)`
   }
   // The tail directly follows the head and may continue its last character.
-  if (dropped === 0) {
-    const all = new Uint8Array(size)
-    all.set(head)
-    all.set(tail, head.length)
-    return textOf(all)
-  }
+  if (dropped === 0) return textOf(joinBytes([head, tail]))
   const gap = `\n[… ${grouped(dropped)} of ${grouped(size)} bytes are left out here: more is not kept …]\n`
   return textOf(toWholeCharacter(head)) + gap + textOf(fromWholeCharacter(tail))
 }

@@ -1,18 +1,6 @@
-/** Suggests a known name for a misspelled one. */
+import { distance } from "./EditDistance.ts"
 
-/** Returns the Levenshtein distance of two words: the number of letters to insert, delete or replace. */
-export const editDistance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= one.length; i += 1) {
-    const next = [i]
-    for (let j = 1; j <= other.length; j += 1) {
-      const same = one[i - 1] === other[j - 1] ? 0 : 1
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + same))
-    }
-    row = next
-  }
-  return row[other.length] ?? 0
-}
+/** Suggests a known name for a misspelled one. */
 
 /** Longer words are not compared: they are no typing error, and comparing them takes long. */
 const maxNameChars = 64
@@ -26,7 +14,7 @@ export const closestNames = <Name extends string>(
   if (name.length > maxNameChars) return []
   return [...names]
     .filter((one) => Math.abs(one.length - name.length) <= far)
-    .map((one) => ({ one, off: editDistance(name, one) }))
+    .map((one) => ({ one, off: distance(name, one, Math.floor(far)) }))
     .filter(({ off }) => off <= far)
     .sort((a, b) => a.off - b.off)
     .map(({ one }) => one)

@@ -4,14 +4,9 @@ import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/Chi
 import path from "node:path"
 import process from "node:process"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
+import { type AgentResult } from "../../domain/agent/AgentResult.ts"
 import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
-import {
-  AgentFailure,
-  type AgentResult,
-  type ExternalRunner,
-  type ParentShare,
-  type Task
-} from "../../services/agent/AgentRunner.ts"
+import { AgentFailure, type ExternalRunner, type ParentShare, type Task } from "../../services/agent/AgentRunner.ts"
 import { parseEvent, taskText } from "../../services/agent/ProcessAgentProtocol.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
 

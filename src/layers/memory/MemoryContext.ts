@@ -6,7 +6,7 @@ import * as MemorySearch from "../../services/memory/MemorySearch.ts"
 import { Workspace, WorkspaceError } from "../../services/workspace/Workspace.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
 
-/** The context that all operations on memory files share, with the folders of memory. */
+/** What all operations on memory files share: their options, their folders, and what is asked about folders. */
 
 /** The folders of memory. All are absolute and need not exist. */
 export interface FileMemoryOptions {
@@ -33,7 +33,7 @@ export interface FileMemoryOptions {
   readonly ownFileNames?: ReadonlyArray<string> | undefined
 }
 
-/** The shared context of operations on memory files. */
+/** What all operations on memory files share. */
 export interface MemoryContext {
   readonly options: FileMemoryOptions
   readonly choices: Settings["memory"]
@@ -46,11 +46,9 @@ export interface MemoryContext {
   readonly files: (fs: FileSystem.FileSystem) => FileSystem.FileSystem
   /** A path to exactly this folder, valid until the scope closes. */
   readonly held: (folder: string) => Effect.Effect<string, PlatformError.PlatformError, Scope.Scope>
-  /** The locations at the last load; undefined before the first. */
-  places: MemoryPlaces | undefined
 }
 
-/** The current locations, links resolved. */
+/** The folders of memory, links resolved. */
 export interface MemoryPlaces {
   readonly root: string
   readonly added: ReadonlyArray<string>
@@ -60,9 +58,21 @@ export interface MemoryPlaces {
   readonly home: string
 }
 
+/** One operation on memory files: where they are, and what it asked about folders so far. */
+export interface LocatedMemory extends MemoryContext, MemoryPlaces {
+  readonly search: MemorySearch.SearchOptions
+  /** A path as the user would write it: from the workspace; else, like the workspace itself, from the home folder. */
+  readonly shown: (place: string) => string
+  /** Whether a folder is trusted. Asks once for each. */
+  readonly isTrusted: (folder: string) => Effect.Effect<boolean>
+  /** The project root of a folder, else the folder itself. Looked up once for each. */
+  readonly projectRoot: (folder: string) => Effect.Effect<string, never, FileSystem.FileSystem | Path.Path>
+}
+
 /** Makes the shared context of memory operations. */
-export const make = Effect.fnUntraced(function* (options: FileMemoryOptions) {
-  const fs = yield* FileSystem.FileSystem
+export const make = Effect.fnUntraced(function* (
+  options: FileMemoryOptions
+): Effect.fn.Return<MemoryContext, never, FileSystem.FileSystem | Path.Path> {
   const path = yield* Path.Path
   const { files, folder: held } = yield* NoFollow.make
   return {
@@ -70,11 +80,10 @@ export const make = Effect.fnUntraced(function* (options: FileMemoryOptions) {
     choices: { ...defaults.memory, ...options.memory },
     ownFileNames: options.ownFileNames ?? defaults.memory.fileNames,
     locks: path.join(options.home, "locks"),
-    fs,
+    fs: yield* FileSystem.FileSystem,
     path,
     files,
-    held,
-    places: undefined
+    held
   }
 })
 
@@ -82,45 +91,59 @@ export const make = Effect.fnUntraced(function* (options: FileMemoryOptions) {
 export const realPath = ({ fs, path }: MemoryContext, place: string): Effect.Effect<string> =>
   Effect.orElseSucceed(fs.realPath(place), () => path.resolve(place))
 
-/** The locations at this moment: folders may have been created meanwhile. */
-export const currentPlaces = Effect.fnUntraced(function* (memory: MemoryContext) {
-  const { options, path } = memory
-  const root = yield* realPath(memory, options.root)
-  const added = yield* Effect.forEach(options.includeDirectories ?? [], (folder) => realPath(memory, folder))
-  const geminiHome = yield* realPath(memory, options.geminiHome)
-  const globals = [...new Set([geminiHome, yield* realPath(memory, options.home)])]
+/** The folders at this moment: some may have been created meanwhile. */
+export const currentPlaces = Effect.fnUntraced(function* (context: MemoryContext): Effect.fn.Return<MemoryPlaces> {
+  const { options, path } = context
+  const root = yield* realPath(context, options.root)
+  const added = yield* Effect.forEach(options.includeDirectories ?? [], (folder) => realPath(context, folder))
+  const geminiHome = yield* realPath(context, options.geminiHome)
+  const globals = [...new Set([geminiHome, yield* realPath(context, options.home)])]
   return { root, added, globals, home: path.dirname(geminiHome) }
 })
 
-/** The options of a search for project memory. */
-export const searchOptions = (
-  { choices }: MemoryContext,
-  { globals, home }: MemoryPlaces
-): MemorySearch.SearchOptions => ({
-  fileNames: choices.fileNames,
-  boundaries: choices.boundaries,
-  maxDirs: choices.maxDirs,
-  ignore: { git: choices.respectGitIgnore, own: choices.respectGeminiIgnore, vendored: true },
-  home,
-  globals
-})
+const oncePerFolder = <A, R>(ask: (folder: string) => Effect.Effect<A, never, R>) => {
+  const answers = new Map<string, A>()
+  return Effect.fnUntraced(function* (folder: string) {
+    const answer = answers.get(folder) ?? (yield* ask(folder))
+    answers.set(folder, answer)
+    return answer
+  })
+}
 
-/** A path as the user would write it: from the workspace; else, like the workspace itself, from the home folder. */
-export const shownPath =
-  ({ path }: MemoryContext, { home, root }: MemoryPlaces) =>
-  (place: string): string => {
-    const fromRoot = shownFrom(root, place, path.sep)
-    if (fromRoot !== place && root !== place) return quotedPath(fromRoot)
-    const fromHome = shownFrom(home, place, path.sep)
-    return quotedPath(fromHome === place || fromHome === "." ? place : `~/${fromHome}`)
+/** Begins an operation on the memory files of these folders. */
+export const locate = (context: MemoryContext, places: MemoryPlaces): LocatedMemory => {
+  const { choices, options, path } = context
+  const { globals, home, root } = places
+  const search: MemorySearch.SearchOptions = {
+    fileNames: choices.fileNames,
+    boundaries: choices.boundaries,
+    maxDirs: choices.maxDirs,
+    ignore: { git: choices.respectGitIgnore, own: choices.respectGeminiIgnore, vendored: true },
+    home,
+    globals
   }
+  return {
+    ...context,
+    ...places,
+    search,
+    shown: (place) => {
+      const fromRoot = shownFrom(root, place, path.sep)
+      if (fromRoot !== place && root !== place) return quotedPath(fromRoot)
+      const fromHome = shownFrom(home, place, path.sep)
+      return quotedPath(fromHome === place || fromHome === "." ? place : `~/${fromHome}`)
+    },
+    isTrusted: oncePerFolder(options.isTrusted),
+    projectRoot: oncePerFolder((folder) =>
+      Effect.map(MemorySearch.projectRoot(folder, search), (project) => project ?? folder)
+    )
+  }
+}
 
-/** Runs a search in this workspace. */
+/** Runs a part of an operation with the workspace in which it looks for files. */
 export const inWorkspace = <A>(
-  { files, fs, held, path }: MemoryContext,
-  { added, root }: MemoryPlaces,
-  work: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path | Workspace>
-) =>
+  work: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path | Workspace>,
+  { added, files, fs, held, path, root }: LocatedMemory
+): Effect.Effect<A> =>
   work.pipe(
     Effect.provideService(Workspace, {
       root,
@@ -138,50 +161,13 @@ export const inWorkspace = <A>(
   )
 
 /** A reader of memory files as they are now. */
-export const readerOf = (memory: MemoryContext, places: MemoryPlaces): Effect.Effect<MemoryFiles.MemoryFiles> =>
-  inWorkspace(
-    memory,
-    places,
-    MemoryFiles.make({
-      format: memory.choices.importFormat,
-      depth: memory.choices.importDepth,
-      shown: shownPath(memory, places)
-    })
-  )
-
-/** Asks whether folders are trusted, once for each. */
-export type TrustCheck = (folder: string) => Effect.Effect<boolean>
-
-const cachedByFolder = <A>(ask: (folder: string) => Effect.Effect<A>): ((folder: string) => Effect.Effect<A>) => {
-  const answers = new Map<string, A>()
-  return Effect.fnUntraced(function* (folder: string) {
-    const answer = answers.get(folder) ?? (yield* ask(folder))
-    answers.set(folder, answer)
-    return answer
-  })
-}
-
-/** Makes a trust check that asks once for each folder. */
-export const trustCheck = ({ options }: MemoryContext): TrustCheck => cachedByFolder(options.isTrusted)
-
-/** Finds the project root of folders, else the folder itself; once for each. */
-export const projectRoots = (
-  memory: MemoryContext,
-  places: MemoryPlaces
-): ((folder: string) => Effect.Effect<string>) =>
-  cachedByFolder((folder) =>
-    Effect.map(
-      inWorkspace(memory, places, MemorySearch.projectRoot(folder, searchOptions(memory, places))),
-      (root) => root ?? folder
-    )
-  )
+export const readerOf = ({ choices, shown }: LocatedMemory) =>
+  MemoryFiles.make({ format: choices.importFormat, depth: choices.importDepth, shown })
 
 /** The innermost trusted folder of the workspace that contains a path. */
 export const trustedRoot = Effect.fnUntraced(function* (
-  { path }: MemoryContext,
-  { added, home, root }: MemoryPlaces,
-  place: string,
-  isTrusted: TrustCheck
+  { added, home, isTrusted, path, root }: LocatedMemory,
+  place: string
 ) {
   const around = [root, ...added].filter((folder) => folder !== home && isWithin(folder, place, path.sep))
   for (const folder of around.toSorted((a, b) => b.length - a.length)) {

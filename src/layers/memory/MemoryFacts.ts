@@ -15,7 +15,7 @@ import * as RegularFile from "../../services/platform/RegularFile.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-import { currentPlaces, type MemoryContext, type MemoryPlaces, shownPath } from "./MemoryContext.ts"
+import { currentPlaces, locate, type LocatedMemory, type MemoryContext } from "./MemoryContext.ts"
 
 /** Adds facts to memory files. */
 
@@ -26,16 +26,19 @@ const filesOf = ({ files, fs }: MemoryContext, scope: MemoryScope): FileSystem.F
   scope === "project" ? files(fs) : fs
 
 /** The file for facts of a scope: the first existing one of its names, else the first name. */
-const targetFile = Effect.fnUntraced(function* (memory: MemoryContext, places: MemoryPlaces, scope: MemoryScope) {
-  const { choices, fs, options, ownFileNames, path } = memory
-  const folder = scope === "project" ? places.root : path.resolve(options.home)
+const targetFile = Effect.fnUntraced(function* (
+  { choices, fs, home, isTrusted, options, ownFileNames, path, root, shown }: LocatedMemory,
+  scope: MemoryScope
+) {
+  const folder = scope === "project" ? root : path.resolve(options.home)
   const names = scope === "project" ? choices.fileNames : ownFileNames
   const first = names[0]
   if (first === undefined) return yield* fail("memory has no file: the setting memory.fileNames is empty")
-  if (scope === "project" && (places.root === places.home || !(yield* options.isTrusted(folder)))) {
-    return yield* places.root === places.home
-      ? fail(`${shownPath(memory, places)(folder)} is the home folder and no project; remember it as global instead`)
-      : fail(`${quotedPath(folder)} is not trusted; remember it as global instead`, "Untrusted")
+  if (scope === "project" && root === home) {
+    return yield* fail(`${shown(folder)} is the home folder and no project; remember it as global instead`)
+  }
+  if (scope === "project" && !(yield* isTrusted(folder))) {
+    return yield* fail(`${quotedPath(folder)} is not trusted; remember it as global instead`, "Untrusted")
   }
   for (const name of names) {
     const place = path.join(folder, name)
@@ -49,14 +52,9 @@ const targetFile = Effect.fnUntraced(function* (memory: MemoryContext, places: M
 })
 
 /** The current content of a memory file, with its real path. The text is undefined when there is no file. */
-const currentFile = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  places: MemoryPlaces,
-  place: string,
-  scope: MemoryScope
-) {
-  const { fs, options, path } = memory
-  const shown = shownPath(memory, places)(place)
+const currentFile = Effect.fnUntraced(function* (memory: LocatedMemory, place: string, scope: MemoryScope) {
+  const { fs, isTrusted, path, root } = memory
+  const shown = memory.shown(place)
   const file = yield* fs.realPath(place).pipe(
     Effect.catchIf(isNotFound, () => Effect.undefined),
     Effect.mapError((error) => fail(`${shown} cannot be used: ${diskErrorText(error)}`))
@@ -65,10 +63,10 @@ const currentFile = Effect.fnUntraced(function* (
     const isLink = yield* Effect.orElseSucceed(Effect.as(fs.readLink(place), true), () => false)
     return isLink ? yield* fail(`${shown} is a broken link; repair or remove it`) : { file: place, text: undefined }
   }
-  if (scope === "project" && !isWithin(places.root, file, path.sep)) {
+  if (scope === "project" && !isWithin(root, file, path.sep)) {
     return yield* fail(`${shown} leads out of the workspace through a link, so it is not written`)
   }
-  if (scope === "project" && !(yield* options.isTrusted(path.dirname(file)))) {
+  if (scope === "project" && !(yield* isTrusted(path.dirname(file)))) {
     return yield* fail(`${shown} leads into a folder that is not trusted, so it is not written`)
   }
   const bytes = yield* RegularFile.read(file, shown).pipe(
@@ -88,15 +86,9 @@ const importsOf = (text: string): string =>
     .join("\n")
 
 /** The change that adds a line to a memory file. */
-const planLine = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  places: MemoryPlaces,
-  place: string,
-  line: string,
-  scope: MemoryScope
-) {
-  const { file, text: before } = yield* currentFile(memory, places, place, scope)
-  const shown = shownPath(memory, places)(file)
+const planLine = Effect.fnUntraced(function* (memory: LocatedMemory, place: string, line: string, scope: MemoryScope) {
+  const { file, text: before } = yield* currentFile(memory, place, scope)
+  const shown = memory.shown(file)
   const after = before !== undefined && hasFact(before, line) ? before : withFact(before ?? "", line)
   if (encode(after).length > MemoryFiles.maxFileBytes) {
     return yield* fail(`${shown} would have more than 1 MiB and no longer be read; shorten it first`)
@@ -110,7 +102,7 @@ const planLine = Effect.fnUntraced(function* (
 })
 
 /** Plans the change that remembers a fact. Writes nothing. */
-export const planFact = Effect.fnUntraced(function* (memory: MemoryContext, fact: string, scope: MemoryScope) {
+export const planFact = Effect.fnUntraced(function* (context: MemoryContext, fact: string, scope: MemoryScope) {
   const line = factLine(fact)
   if (line === undefined) return yield* fail("the fact is empty; give it in one sentence")
   if (line.length > maxFactChars) {
@@ -118,20 +110,20 @@ export const planFact = Effect.fnUntraced(function* (memory: MemoryContext, fact
       `a fact of ${line.length} characters is too long to be part of every request; use at most ${maxFactChars}`
     )
   }
-  const places = yield* currentPlaces(memory)
-  return yield* planLine(memory, places, yield* targetFile(memory, places, scope), line, scope)
+  const memory = locate(context, yield* currentPlaces(context))
+  return yield* planLine(memory, yield* targetFile(memory, scope), line, scope)
 })
 
 /** Plans a change again with the file as it is now. Fails when it may no longer be written. */
 export const replanFact = Effect.fnUntraced(function* (
-  memory: MemoryContext,
+  context: MemoryContext,
   { fact, file, scope, shown }: MemoryChange
 ) {
-  const places = yield* currentPlaces(memory)
-  if (scope === "project" && !(yield* memory.options.isTrusted(places.root))) {
+  const memory = locate(context, yield* currentPlaces(context))
+  if (scope === "project" && !(yield* memory.isTrusted(memory.root))) {
     return yield* fail(`${shown} is not written: its folder is no longer trusted`)
   }
-  const change = yield* planLine(memory, places, file, fact, scope)
+  const change = yield* planLine(memory, file, fact, scope)
   return change.file === file
     ? change
     : yield* fail(`${shown} was replaced by another file, so it was not written; try again`)

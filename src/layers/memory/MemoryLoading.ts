@@ -9,15 +9,12 @@ import * as ResolveImports from "../../services/memory/ResolveImports.ts"
 import {
   currentPlaces,
   inWorkspace,
+  locate,
+  type LocatedMemory,
   type MemoryContext,
   type MemoryPlaces,
-  projectRoots,
   readerOf,
   realPath,
-  searchOptions,
-  shownPath,
-  type TrustCheck,
-  trustCheck,
   trustedRoot
 } from "./MemoryContext.ts"
 
@@ -38,6 +35,8 @@ export interface MemoryState {
   readonly touched: ReadonlyArray<MemorySearch.Candidate>
   /** Folders that were touched since the last load: their files are in. */
   readonly visited: ReadonlySet<string>
+  /** The folders of memory at the last load. Undefined before the first. */
+  readonly places: MemoryPlaces | undefined
 }
 
 /** The state before the first load. */
@@ -48,7 +47,8 @@ export const emptyState: MemoryState = {
   known: new Set(),
   own: new Map(),
   touched: [],
-  visited: new Set()
+  visited: new Set(),
+  places: undefined
 }
 
 /** A memory file that counts. */
@@ -82,22 +82,18 @@ const collector = (shown: (place: string) => string) => {
 }
 
 /** The memory files of folders, by all names. */
-const candidatesIn = (
-  { choices, path }: MemoryContext,
-  folders: ReadonlyArray<string>,
-  rootOf: (folder: string) => Effect.Effect<string>
-) =>
+const candidatesIn = ({ choices, path, projectRoot }: LocatedMemory, folders: ReadonlyArray<string>) =>
   Effect.map(
     Effect.forEach(folders, (folder) =>
-      Effect.map(rootOf(folder), (root) =>
+      Effect.map(projectRoot(folder), (root) =>
         choices.fileNames.map((name) => projectCandidate(path.join(folder, name), root))
       )
     ),
     (all) => all.flat()
   )
 
-const globalCandidates = (memory: MemoryContext, { globals }: MemoryPlaces) => {
-  const { ownFileNames, path } = memory
+const globalCandidates = (memory: LocatedMemory) => {
+  const { globals, ownFileNames, path } = memory
   return Effect.forEach(
     globals.flatMap((folder) => ownFileNames.map((name) => ({ folder, place: path.join(folder, name) }))),
     ({ folder, place }) =>
@@ -112,18 +108,13 @@ const globalCandidates = (memory: MemoryContext, { globals }: MemoryPlaces) => {
 }
 
 /** The candidates above, in and below a folder. `owner` owns the folder, and must own the files above it. */
-const projectCandidates = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  places: MemoryPlaces,
-  folder: string,
-  isTrusted: TrustCheck
-) {
-  if (folder === places.home || !(yield* isTrusted(folder))) return []
-  const search = searchOptions(memory, places)
-  const above = yield* inWorkspace(memory, places, MemorySearch.upward(folder, search))
-  const below = memory.choices.downward ? yield* inWorkspace(memory, places, MemorySearch.downward(folder, search)) : []
-  const own = yield* candidatesIn(memory, above, projectRoots(memory, places))
-  const owner = yield* inWorkspace(memory, places, MemorySearch.ownerOf(folder))
+const projectCandidates = Effect.fnUntraced(function* (memory: LocatedMemory, folder: string) {
+  const { choices, home, isTrusted, search } = memory
+  if (folder === home || !(yield* isTrusted(folder))) return []
+  const above = yield* MemorySearch.upward(folder, search)
+  const below = choices.downward ? yield* MemorySearch.downward(folder, search) : []
+  const own = yield* candidatesIn(memory, above)
+  const owner = yield* MemorySearch.ownerOf(folder)
   return [
     ...own.map((candidate) => ({ candidate, owner })),
     ...below.map(({ place, root }) => ({ candidate: projectCandidate(place, root), owner: undefined }))
@@ -131,23 +122,16 @@ const projectCandidates = Effect.fnUntraced(function* (
 })
 
 /** Returns the trusted project candidates, and reports other files that the user may expect. */
-const trustedCandidates = Effect.fnUntraced(function* (
-  memory: MemoryContext,
-  places: MemoryPlaces,
-  folder: string,
-  isTrusted: TrustCheck,
-  report: Report
-) {
-  const { fs, path } = memory
-  const rootOf = projectRoots(memory, places)
+const trustedCandidates = Effect.fnUntraced(function* (memory: LocatedMemory, folder: string, report: Report) {
+  const { fs, isTrusted, path, projectRoot, shown } = memory
   const accepted: Array<MemorySearch.Candidate> = []
   const untrusted: Array<string> = []
-  for (const { candidate, owner } of yield* projectCandidates(memory, places, folder, isTrusted)) {
+  for (const { candidate, owner } of yield* projectCandidates(memory, folder)) {
     const place = path.dirname(candidate.place)
     const isInside = isWithin(folder, place, path.sep)
     if (!(yield* isTrusted(place))) {
       // Reported above the folder, in the same project. What is below was refused by the user.
-      const isAbove = !isInside && isWithin(yield* rootOf(folder), place, path.sep)
+      const isAbove = !isInside && isWithin(yield* projectRoot(folder), place, path.sep)
       if (isAbove && (yield* Effect.orElseSucceed(fs.exists(candidate.place), () => false))) {
         untrusted.push(candidate.place)
       }
@@ -155,10 +139,9 @@ const trustedCandidates = Effect.fnUntraced(function* (
     }
     if (owner !== undefined && !isInside) {
       // Above the trusted folder, in /tmp for example, anyone may have left a file.
-      const other = yield* inWorkspace(memory, places, MemorySearch.ownerOf(candidate.place))
+      const other = yield* MemorySearch.ownerOf(candidate.place)
       if (other !== undefined && other !== owner && other !== 0) {
-        const shown = shownPath(memory, places)(folder)
-        report(candidate.place, `its owner is not the owner of ${shown}, so it was left out`)
+        report(candidate.place, `its owner is not the owner of ${shown(folder)}, so it was left out`)
         continue
       }
     }
@@ -169,10 +152,9 @@ const trustedCandidates = Effect.fnUntraced(function* (
 
 /** Looks up candidates. A file counts at the first path where it is found. */
 const lookUp = Effect.fnUntraced(function* (
-  { choices, path }: MemoryContext,
+  { choices, isTrusted, path }: LocatedMemory,
   candidates: ReadonlyArray<MemorySearch.Candidate>,
   files: MemoryFiles.MemoryFiles,
-  isTrusted: TrustCheck,
   knownKeys: Set<string>,
   report: Report
 ) {
@@ -234,9 +216,9 @@ const readBlocks = Effect.fnUntraced(function* (
   foundFiles: ReadonlyArray<FoundFile>,
   before: ReadonlyMap<string, string>,
   files: MemoryFiles.MemoryFiles,
-  shown: (place: string) => string,
   bounds: MemoryBounds
 ) {
+  const { shown } = files
   const covered = yield* coveredFiles(foundFiles, files)
   const own = new Map(before)
   for (const file of foundFiles) {
@@ -267,55 +249,55 @@ const readBlocks = Effect.fnUntraced(function* (
 })
 
 /** Loads all memory. See `layer` in FileMemory.ts for which files count. */
-export const loadAll = Effect.fnUntraced(function* (memory: MemoryContext, before: MemoryState) {
-  const { options, path } = memory
-  const places = yield* currentPlaces(memory)
-  memory.places = places
-  const shown = shownPath(memory, places)
-  const files = yield* readerOf(memory, places)
+export const loadAll = Effect.fnUntraced(function* (context: MemoryContext, before: MemoryState) {
+  const places = yield* currentPlaces(context)
+  const memory = locate(context, places)
+  return yield* inWorkspace(loadFrom(memory, places, before), memory)
+})
+
+const loadFrom = Effect.fnUntraced(function* (memory: LocatedMemory, places: MemoryPlaces, before: MemoryState) {
+  const { added, isTrusted, options, ownFileNames, path, root, search, shown } = memory
+  const files = yield* readerOf(memory)
   const { problems, report } = collector(shown)
   const knownKeys = new Set<string>()
-  const isTrusted = trustCheck(memory)
 
-  const search = { ...searchOptions(memory, places), fileNames: memory.ownFileNames }
   const extensions = yield* Effect.forEach(options.extensions, (folder) =>
-    inWorkspace(memory, places, MemorySearch.extensionFiles(folder, search))
+    MemorySearch.extensionFiles(folder, { ...search, fileNames: ownFileNames })
   )
   problems.push(...extensions.flatMap((each) => each.problems))
   const project: Array<MemorySearch.Candidate> = []
   const untrusted = new Set<string>()
-  const folders = [...(options.loadFromIncludeDirectories === true ? places.added : []), places.root]
-  for (const folder of new Set(folders)) {
-    const candidates = yield* trustedCandidates(memory, places, folder, isTrusted, report)
+  for (const folder of new Set([...(options.loadFromIncludeDirectories === true ? added : []), root])) {
+    const candidates = yield* trustedCandidates(memory, folder, report)
     project.push(...candidates.accepted)
     for (const place of candidates.untrusted) untrusted.add(shown(place))
   }
   for (const candidate of before.touched) {
-    if ((yield* trustedRoot(memory, places, candidate.place, isTrusted)) === undefined) continue
+    if ((yield* trustedRoot(memory, candidate.place)) === undefined) continue
     if (yield* isTrusted(path.dirname(candidate.place))) project.push(candidate)
   }
   const candidates = [
-    ...(yield* globalCandidates(memory, places)),
+    ...(yield* globalCandidates(memory)),
     ...extensions.flatMap((each) => each.candidates),
     ...project
   ]
-  const foundFiles = yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)
-  const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, shown, memory.choices)
+  const foundFiles = yield* lookUp(memory, candidates, files, knownKeys, report)
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(foundFiles, new Map(), files, memory.choices)
   const loaded: LoadedMemory = {
     blocks,
     problems: distinctProblems([...problems, ...fileProblems]),
     untrusted: [...untrusted]
   }
   const isChanged = before.last !== undefined && !isSame(before.last, loaded)
-  const version = before.version + (isChanged ? 1 : 0)
-  const state = {
+  const state: MemoryState = {
     loaded,
     last: loaded,
-    version,
+    version: before.version + (isChanged ? 1 : 0),
     known: knownKeys,
     own,
     touched: before.touched,
-    visited: new Set<string>()
+    visited: new Set(),
+    places
   }
   return { loaded, state }
 })
@@ -337,30 +319,37 @@ const folderOf = Effect.fnUntraced(function* ({ fs, path }: MemoryContext, place
  * Loads the memory of the folders on the way to a touched path, as far as it is new. Nothing outside trusted folders, and in
  * a folder that was visited since the last load.
  */
-export const loadTouched = Effect.fnUntraced(function* (memory: MemoryContext, before: MemoryState, place: string) {
-  const places = memory.places ?? (yield* currentPlaces(memory))
-  const folder = yield* folderOf(memory, place)
+export const loadTouched = Effect.fnUntraced(function* (context: MemoryContext, before: MemoryState, place: string) {
+  const folder = yield* folderOf(context, place)
   if (before.visited.has(folder)) return { state: before, text: undefined, problems: [] }
-  const visited = new Set([...before.visited, folder])
-  const isTrusted = trustCheck(memory)
-  const root = yield* trustedRoot(memory, places, folder, isTrusted)
-  if (root === undefined) return { state: { ...before, visited }, text: undefined, problems: [] }
-  const onTheWay = yield* inWorkspace(memory, places, MemorySearch.between(root, folder, searchOptions(memory, places)))
-  const folders = yield* Effect.filter(onTheWay, isTrusted)
+  const memory = locate(context, before.places ?? (yield* currentPlaces(context)))
+  const state = { ...before, visited: new Set([...before.visited, folder]) }
+  const root = yield* trustedRoot(memory, folder)
+  if (root === undefined) return { state, text: undefined, problems: [] }
+  return yield* inWorkspace(loadBetween(memory, root, folder, state), memory)
+})
+
+/** Loads the new memory of the folders from a root down to a folder. */
+const loadBetween = Effect.fnUntraced(function* (
+  memory: LocatedMemory,
+  root: string,
+  folder: string,
+  before: MemoryState
+) {
+  const folders = yield* Effect.filter(yield* MemorySearch.between(root, folder, memory.search), memory.isTrusted)
   const knownKeys = new Set(before.known)
-  const shown = shownPath(memory, places)
-  const { problems, report } = collector(shown)
-  const files = yield* readerOf(memory, places)
-  const candidates = yield* candidatesIn(memory, folders, projectRoots(memory, places))
+  const { problems, report } = collector(memory.shown)
+  const files = yield* readerOf(memory)
+  const candidates = yield* candidatesIn(memory, folders)
   // A file whose text is part of loaded memory is not new.
   const imported = new Set(before.loaded?.blocks.flatMap(({ imports }) => imports))
-  const newFiles = (yield* lookUp(memory, candidates, files, isTrusted, knownKeys, report)).filter(
+  const newFiles = (yield* lookUp(memory, candidates, files, knownKeys, report)).filter(
     ({ real }) => !imported.has(real)
   )
-  const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, shown, memory.choices)
+  const { blocks, own, problems: fileProblems } = yield* readBlocks(newFiles, before.own, files, memory.choices)
   const touched = [...before.touched, ...newFiles.map(({ candidate }) => candidate)]
   return {
-    state: { ...before, known: knownKeys, own, touched, visited },
+    state: { ...before, known: knownKeys, own, touched },
     text: blocks.length === 0 ? undefined : touchedMemoryText(blocks),
     problems: distinctProblems([...problems, ...fileProblems])
   }

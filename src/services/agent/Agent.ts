@@ -3,7 +3,7 @@ import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { isText, type Part, text } from "../../domain/content/Content.ts"
+import { isText, type Part, plainText, text } from "../../domain/content/Content.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
@@ -15,7 +15,6 @@ import { failureEvent, type TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, keptOf, recentContents } from "./AgentConversation.ts"
-import { afterAgent, beforeAgent } from "./AgentHooks.ts"
 import { type AgentRun, begin, type Emit, noMessage, type Profile, type RunOptions } from "./AgentRun.ts"
 import { runTurn } from "./AgentTurn.ts"
 import { abandonCalls, answerCalls, cutRefusal, loopRefusal, outputOf, refuseCalls } from "./AnswerCalls.ts"
@@ -167,19 +166,23 @@ const admit = Effect.fnUntraced(function* (run: AgentRun, prompt: string, isAgai
   const { bounds, emit, hooked, next } = run
   const { chat } = run.profile
   run.awaitsAfterAgent = true
-  const entry = yield* bounds.unlessStopped(beforeAgent(hooked, prompt))
-  if (entry === undefined || (yield* bounds.isStopped)) {
+  const outcome = yield* bounds.unlessStopped(hooked.fire({ _tag: "BeforeAgent", prompt }))
+  if (outcome === undefined || (yield* bounds.isStopped)) {
     yield* end(run)
     return false
   }
-  if (entry._tag === "Goes") {
-    run.next = { ...next, attached: [...next.attached, ...entry.attached] }
+  const { blocked, context, stopped } = outcome
+  const why = stopped ?? blocked
+  if (why === undefined) {
+    const added = context === undefined ? [] : [{ parts: [text(hookMessage(context))] }]
+    run.next = { ...next, attached: [...next.attached, ...added] }
     return true
   }
-  if (entry._tag === "Stopped") yield* append(chat, yield* keptOf(chat, next))
+  // No work is done for a message that a hook stops, but it stays in the conversation.
+  if (stopped !== undefined) yield* append(chat, yield* keptOf(chat, next))
   run.awaitsAfterAgent = false
   // Return the message to the user only if no work was done for it.
-  yield* emit({ _tag: "HookStopped", message: entry.why, refused: entry._tag === "Refused" && !isAgain })
+  yield* emit({ _tag: "HookStopped", message: why, refused: stopped === undefined && !isAgain })
   return false
 })
 
@@ -281,13 +284,18 @@ const finish = Effect.fnUntraced(function* (run: AgentRun) {
   const { bounds, emit, hooked, profile } = run
   if (run.author !== undefined) return false
   run.awaitsAfterAgent = false
-  const verdict = yield* bounds.unlessStopped(afterAgent(hooked, profile.chat, run.prompt, run.continued > 0))
-  if (verdict === undefined) {
+  const { view } = yield* profile.chat.conversation
+  const last = view?.value.entry.content
+  const answer = last?.role === "model" ? plainText(last) : ""
+  const event = { _tag: "AfterAgent", prompt: run.prompt, answer, isAgain: run.continued > 0 } as const
+  const outcome = yield* bounds.unlessStopped(hooked.fire(event))
+  if (outcome === undefined) {
     yield* end(run)
     return false
   }
-  const { clears, goesOn, stopped: why } = verdict
-  if (why !== undefined) yield* emit({ _tag: "HookStopped", message: why, refused: false })
+  const { blocked, clears, stopped } = outcome
+  if (stopped !== undefined) yield* emit({ _tag: "HookStopped", message: stopped, refused: false })
+  const goesOn = stopped === undefined ? blocked : undefined
   if (clears) {
     yield* clearConversation(run, goesOn)
     if (profile.onClear !== undefined) return false

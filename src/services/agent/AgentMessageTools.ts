@@ -1,7 +1,7 @@
 import { Duration, Effect, Schema } from "effect"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import { make as makeTool, type Tool } from "../tools/Tool.ts"
-import { type Children, ChildState, failed } from "./AgentMessages.ts"
+import { type AgentMessages, ChildState, failed } from "./AgentMessages.ts"
 import type { AgentContextMode } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
@@ -26,7 +26,7 @@ interface Spawn {
 const spawnSchema = (canFork: boolean): Schema.Codec<Spawn> =>
   canFork ? Schema.Struct({ ...spawnParameters, context: contextParameter }) : Schema.Struct(spawnParameters)
 
-const spawnTool = (children: Children): Tool =>
+const spawnTool = (children: AgentMessages): Tool =>
   makeTool({
     name: "sessions_spawn",
     description: `Starts an agent in the background and returns its session id at once. Its result arrives as a message when it is done: continue with other work, or wait for it with sessions_yield. ${children.canFork ? `Unless its context is fork, it` : "It"} does not see this conversation, so put everything it needs into the task. Agents:\n${children.agents
@@ -44,7 +44,7 @@ const spawnTool = (children: Children): Tool =>
       }))
   })
 
-const sendTool = (children: Children): Tool =>
+const sendTool = (children: AgentMessages): Tool =>
   makeTool({
     name: "sessions_send",
     description:
@@ -68,7 +68,7 @@ const sendTool = (children: Children): Tool =>
       Effect.map(children.send(session, message, Duration.seconds(timeout_seconds), context), (value) => ({ value }))
   })
 
-const listTool = (children: Children): Tool =>
+const listTool = (children: AgentMessages): Tool =>
   makeTool({
     name: "sessions_list",
     description: "Lists the agents that you started, with the task and the status of each.",
@@ -78,7 +78,7 @@ const listTool = (children: Children): Tool =>
     run: () => Effect.map(children.list, (sessions) => ({ value: { sessions } }))
   })
 
-const historyTool = (children: Children): Tool =>
+const historyTool = (children: AgentMessages): Tool =>
   makeTool({
     name: "sessions_history",
     description:
@@ -90,7 +90,7 @@ const historyTool = (children: Children): Tool =>
     run: ({ session }) => Effect.map(children.history(session), (value) => ({ value }))
   })
 
-const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
+const yieldTool = (children: AgentMessages, mailbox: Mailbox): Tool =>
   makeTool({
     name: "sessions_yield",
     description: "Waits until an agent that you started reports. Use it when you have nothing else to do.",
@@ -112,7 +112,7 @@ const yieldTool = (children: Children, mailbox: Mailbox): Tool =>
   })
 
 /** The tools of an agent with these children and this mailbox. */
-export const tools = (children: Children, mailbox: Mailbox): ReadonlyArray<Tool> => [
+export const tools = (children: AgentMessages, mailbox: Mailbox): ReadonlyArray<Tool> => [
   spawnTool(children),
   sendTool(children),
   listTool(children),

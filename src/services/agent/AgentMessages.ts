@@ -1,12 +1,15 @@
-import { Clock, Deferred, Duration, Effect, Exit, Latch, Ref, Schema, Scope } from "effect"
-import * as AgentHistory from "../../domain/conversation/AgentHistory.ts"
+import { Clock, Deferred, Duration, Effect, Exit, Schema, Scope, Stream, SubscriptionRef } from "effect"
+import type { AgentResult } from "../../domain/agent/AgentResult.ts"
+import * as Children from "../../domain/agent/Children.ts"
+import type { Voice } from "../../domain/conversation/AgentHistory.ts"
 import { type CallContext, type Question, ToolFailure } from "../tools/Tool.ts"
 import {
   AgentBounds,
   type AgentContextMode,
   type AgentFailure,
   type AgentLimits,
-  type AgentResult,
+  leavingQuestion,
+  type OfferedAgent,
   type Running,
   type Task
 } from "./AgentRunner.ts"
@@ -26,7 +29,6 @@ import {
   seconds,
   unansweredMessage
 } from "./ChildMessages.ts"
-import { type Child, ChildRegistry, countReply, type SpawnableAgent } from "./ChildRegistry.ts"
 import type { Mailbox } from "./Mailbox.ts"
 
 /**
@@ -37,7 +39,7 @@ import type { Mailbox } from "./Mailbox.ts"
 
 /** What an agent needs to start others. */
 interface ChildrenOptions {
-  readonly agents: ReadonlyArray<SpawnableAgent>
+  readonly agents: ReadonlyArray<OfferedAgent>
   /** Receives the results. */
   readonly mailbox: Mailbox
   /** Whether an agent may begin with a copy of the parent's conversation (`Task.context`). */
@@ -59,9 +61,9 @@ export const ChildState = Schema.Struct({
 })
 export type ChildState = typeof ChildState.Type
 
-/** The agents that one agent started. */
-export interface Children {
-  readonly agents: ReadonlyArray<SpawnableAgent>
+/** Starts agents in the background, and passes messages to and from them. */
+export interface AgentMessages {
+  readonly agents: ReadonlyArray<OfferedAgent>
   /** Starts an agent and returns its id, by which messages reach it. */
   readonly spawn: (agent: string, task: string, context?: AgentContextMode) => Effect.Effect<string, ToolFailure>
   /** Whether `spawn` accepts the context `fork`. */
@@ -73,7 +75,7 @@ export interface Children {
     patience: Duration.Duration,
     context: CallContext
   ) => Effect.Effect<string, ToolFailure>
-  /** All started agents that are still in the registry, oldest first. */
+  /** All started agents that are not forgotten, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<ChildState>>
   /** The messages to and from one agent, with well-known secrets removed. Fails if there is no agent with this id. */
   readonly history: (id: string) => Effect.Effect<string, ToolFailure>
@@ -90,81 +92,98 @@ export interface Children {
 /** Makes the failure of a call of these tools. */
 export const failed = (message: string): ToolFailure => new ToolFailure({ message })
 
-/** Makes the registry of the agents that one agent starts. Closing the scope ends them all. */
-export const makeChildren = Effect.fnUntraced(function* (
-  options: ChildrenOptions
-): Effect.fn.Return<Children, never, Scope.Scope> {
-  const parent: Parent = {
-    ...options,
-    scope: yield* Scope.Scope,
-    bounds: yield* AgentBounds,
-    quiet: yield* Latch.make(true),
-    registry: new ChildRegistry()
-  }
-  return {
-    agents: parent.agents,
-    spawn: (name, task, context) => spawn(parent, name, task, context),
-    canFork: options.canFork === true,
-    send: (id, message, patience, context) => send(parent, id, message, patience, context),
-    list: Effect.map(Clock.currentTimeMillis, (now) => parent.registry.inOrder.map((child) => stateOf(child, now))),
-    history: (id) => Effect.map(find(parent, id), historyText),
-    isBusy: Effect.sync(() => parent.registry.busy.length > 0),
-    quiet: parent.quiet.await,
-    alive: Effect.sync(() => reminder(parent.registry.busy)),
-    question: (agentOrId, message) => Effect.sync(() => agentOf(parent, agentOrId)?.question?.(message))
-  }
-})
+/** How the parent reaches an agent that it started. */
+interface Link {
+  readonly agent: OfferedAgent
+  readonly scope: Scope.Closeable
+  /** Undefined: it is still being started. */
+  readonly running: Running | undefined
+  /** The call that waits for the agent, if any; the agent's activity is shown there. */
+  readonly waiter: CallContext | undefined
+}
+
+type Child = Children.Child<Link>
 
 /** An agent that starts others. */
 interface Parent extends ChildrenOptions {
   /** The scope of all started agents. */
   readonly scope: Scope.Scope
   readonly bounds: AgentLimits
-  /** Open while no agent owes a message. */
-  readonly quiet: Latch.Latch
-  readonly registry: ChildRegistry
+  readonly children: SubscriptionRef.SubscriptionRef<Children.Children<Link>>
 }
 
-/**
- * Opens the latch while no agent in the registry owes a message, and closes it otherwise. After an end it is set last, so that a waiting caller
- * finds the message about it.
- */
-const setQuiet = ({ quiet, registry }: Parent): boolean =>
-  registry.busy.length === 0 ? quiet.openUnsafe() : quiet.closeUnsafe()
-
-const note = (child: Child, voice: AgentHistory.Voice, text: string) =>
-  Effect.sync(() => {
-    child.history = AgentHistory.add(child.history, voice, text)
-  })
-
-const find = (parent: Parent, id: string) =>
-  Effect.suspend(() => {
-    const { children } = parent.registry
-    const child = children.get(id.trim())
-    if (child !== undefined) return Effect.succeed(child)
-    const knownIds = [...children.keys()].join(", ")
-    return Effect.fail(
-      failed(
-        `there is no agent session ${id}; ${knownIds === "" ? "none was started" : `the sessions are ${knownIds}`}`
-      )
-    )
-  })
-
-/** An agent by its name or by the id of a started one. */
-const agentOf = ({ agents, registry }: Parent, agentOrId: string): SpawnableAgent | undefined =>
-  registry.children.get(agentOrId.trim())?.agent ?? agents.find(({ name }) => name === agentOrId.trim())
-
-const stateOf = ({ agent, id, started, status, task }: Child, now: number): ChildState => ({
-  session: id,
-  agent: agent.name,
-  task: firstLine(task),
-  status: status._tag === "Ended" ? status.result.reason : status._tag === "Failed" ? "failed" : "running",
-  seconds: seconds(status._tag === "Ended" ? status.result.duration : now - started),
-  ...(status._tag === "Ended" ? { turns: status.result.turns } : {}),
-  ...(status._tag === "Ended" && status.result.session !== undefined ? { log: status.result.session } : {})
+/** Makes the functions by which one agent starts others. Closing the scope ends them all. */
+export const make = Effect.fnUntraced(function* (
+  options: ChildrenOptions
+): Effect.fn.Return<AgentMessages, never, Scope.Scope> {
+  const children = yield* SubscriptionRef.make<Children.Children<Link>>(Children.none)
+  const parent: Parent = { ...options, scope: yield* Scope.Scope, bounds: yield* AgentBounds, children }
+  const busy = Effect.map(SubscriptionRef.get(children), Children.busy)
+  return {
+    agents: parent.agents,
+    spawn: (name, task, context) => spawn(parent, name, task, context),
+    canFork: options.canFork === true,
+    send: (id, message, patience, context) => send(parent, id, message, patience, context),
+    list: Effect.map(Effect.all([SubscriptionRef.get(children), Clock.currentTimeMillis]), ([all, now]) =>
+      Children.inOrder(all).map((child) => stateOf(child, now))
+    ),
+    history: (id) => Effect.map(find(parent, id), historyText),
+    isBusy: Effect.map(busy, (owing) => owing.length > 0),
+    quiet: SubscriptionRef.changes(children).pipe(
+      Stream.takeUntil((all) => Children.busy(all).length === 0),
+      Stream.runDrain
+    ),
+    alive: Effect.map(busy, reminder),
+    question: (agentOrId, message) =>
+      Effect.map(SubscriptionRef.get(children), (all) => {
+        const { name, place } = agentOf(parent, all, agentOrId.trim()) ?? { name: agentOrId, place: undefined }
+        return leavingQuestion([{ place, text: message }], `messages to the agent ${name}`)
+      })
+  }
 })
 
-const spawn = Effect.fn("Children.spawn")(function* (
+const change = ({ children }: Parent, id: string, how: (child: Child) => Partial<Child>) =>
+  SubscriptionRef.update(children, (all) => Children.change(all, id, how))
+
+const link = (parent: Parent, id: string, to: Partial<Link>) =>
+  change(parent, id, (child) => ({ link: { ...child.link, ...to } }))
+
+const note = ({ children }: Parent, id: string, voice: Voice, text: string) =>
+  SubscriptionRef.update(children, (all) => Children.addToHistory(all, id, voice, text))
+
+const addDue = ({ children }: Parent, id: string, by: 1 | -1) =>
+  SubscriptionRef.update(children, (all) => Children.addDue(all, id, by))
+
+const find = Effect.fnUntraced(function* ({ children }: Parent, id: string) {
+  const now = yield* SubscriptionRef.get(children)
+  const child = Children.find(now, id.trim())
+  if (child !== undefined) return child
+  const knownIds = now.all.map((each) => each.id).join(", ")
+  return yield* failed(
+    `there is no agent session ${id}; ${knownIds === "" ? "none was started" : `the sessions are ${knownIds}`}`
+  )
+})
+
+/** An agent by its name or by the id of a started one. */
+const agentOf = ({ agents }: Parent, all: Children.Children<Link>, agentOrId: string): OfferedAgent | undefined =>
+  Children.find(all, agentOrId)?.link.agent ?? agents.find(({ name }) => name === agentOrId)
+
+const stateOf = ({ end, id, name, started, task }: Child, now: number): ChildState => {
+  const about = { session: id, agent: name, task: firstLine(task) }
+  if (end === undefined || end === "failed") {
+    return { ...about, status: end ?? "running", seconds: seconds(now - started) }
+  }
+  const { duration, reason, session, turns } = end
+  return {
+    ...about,
+    status: reason,
+    seconds: seconds(duration),
+    turns,
+    ...(session === undefined ? {} : { log: session })
+  }
+}
+
+const spawn = Effect.fn("AgentMessages.spawn")(function* (
   parent: Parent,
   name: string,
   task: string,
@@ -181,191 +200,166 @@ const spawn = Effect.fn("Children.spawn")(function* (
   if (bounds.depth < 1) return yield* failed("agents may not start others here; do the work yourself")
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const child = yield* place(parent, agent, task)
-      const { id, scope } = child
-      const running = yield* restore(agent.runner.start({ ...taskOf(child), context })).pipe(
+      const child = yield* reserve(parent, agent, task)
+      const { scope } = child.link
+      const running = yield* restore(agent.runner.start({ ...taskOf(parent, child), context })).pipe(
         Scope.provide(scope),
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? Effect.void : forget(parent, child))),
         Effect.mapError(({ message }) => failed(`${name} could not be started: ${message}`))
       )
-      child.status = { _tag: "Running", running }
+      yield* link(parent, child.id, { running })
       // Ends with the scope and then sends nothing: the recipients have ended too.
       yield* Effect.forkIn(
-        Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, child, running, exit)),
+        Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, child.id, exit)),
         scope,
         // A fiber that is interrupted before it began may never end.
         { startImmediately: true }
       )
-      return id
+      return child.id
     })
   )
 })
 
 /** Reserves a place for one more agent, atomically, so that two calls do not take the same one. */
-const place = Effect.fnUntraced(function* (parent: Parent, agent: SpawnableAgent, task: string) {
-  const { children } = parent.bounds
+const reserve = Effect.fnUntraced(function* (parent: Parent, agent: OfferedAgent, task: string) {
+  const { bounds, children } = parent
   const scope = yield* Scope.fork(parent.scope)
   const started = yield* Clock.currentTimeMillis
-  const child = parent.registry.reserve({ agent, scope, started, task }, children)
-  if (child !== undefined) {
-    setQuiet(parent)
-    return child
-  }
+  const start = { name: agent.name, task, started, link: { agent, scope, running: undefined, waiter: undefined } }
+  const child = yield* SubscriptionRef.modify(children, (all) => Children.reserve<Link>(all, start, bounds.children))
+  if (child !== undefined) return child
   yield* Scope.close(scope, Exit.void)
-  return yield* failed(`${children} agents are running, which is the maximum; wait for one of them with sessions_yield`)
+  return yield* failed(
+    `${bounds.children} agents are running, which is the maximum; wait for one of them with sessions_yield`
+  )
 })
 
 /** The task as the runner gets it: activity and questions go to the call that waits for the agent, if any. */
-const taskOf = (child: Child): Task => ({
-  prompt: child.task,
-  activity: Effect.fnUntraced(function* (activity) {
-    const text = activityText(activity)
-    if (text !== undefined) yield* note(child, "agent", text)
-    if (child.waiter !== undefined) yield* child.waiter.activity(child.id, activity)
-  }),
-  waiting: (work) => Effect.suspend(() => (child.waiter === undefined ? work : child.waiter.waiting(work)))
-})
+const taskOf = (parent: Parent, { id, task }: Child): Task => {
+  const waiter = Effect.map(SubscriptionRef.get(parent.children), (all) => Children.find(all, id)?.link.waiter)
+  return {
+    prompt: task,
+    activity: Effect.fnUntraced(function* (activity) {
+      const text = activityText(activity)
+      if (text !== undefined) yield* note(parent, id, "agent", text)
+      const call = yield* waiter
+      if (call !== undefined) yield* call.activity(id, activity)
+    }),
+    waiting: (work) => Effect.flatMap(waiter, (call) => (call === undefined ? work : call.waiting(work)))
+  }
+}
 
-const forget = (parent: Parent, { id, scope }: Child) =>
-  Effect.suspend(() => {
-    parent.registry.children.delete(id)
-    setQuiet(parent)
-    return Scope.close(scope, Exit.void)
-  })
+const forget = ({ children }: Parent, { id, link: { scope } }: Child) =>
+  Effect.andThen(
+    SubscriptionRef.update(children, (all) => Children.remove(all, id)),
+    Scope.close(scope, Exit.void)
+  )
 
-const reportEnd = Effect.fnUntraced(function* (
-  parent: Parent,
-  child: Child,
-  running: Running,
-  exit: Exit.Exit<AgentResult, AgentFailure>
-) {
-  const { mailbox, registry } = parent
-  const { id } = child
+const reportEnd = Effect.fnUntraced(function* (parent: Parent, id: string, exit: Exit.Exit<AgentResult, AgentFailure>) {
+  const { children, mailbox } = parent
+  const end = Exit.isSuccess(exit) ? exit.value : "failed"
+  yield* SubscriptionRef.update(children, (all) => Children.setEnd(all, id, end))
   if (Exit.isSuccess(exit)) {
     const { value: result } = exit
-    registry.end(child, { _tag: "Ended", running, result })
-    yield* note(child, "agent", result.text)
-    yield* note(child, "runtime", endNote(result))
+    yield* note(parent, id, "agent", result.text)
+    yield* note(parent, id, "runtime", endNote(result))
     if (result.text.trim() !== announceSkip) yield* mailbox.put(resultMessage(id, result))
   } else {
     const message = causeText(exit.cause)
-    registry.end(child, { _tag: "Failed", running, message })
-    yield* note(child, "runtime", `It failed: ${message}`)
+    yield* note(parent, id, "runtime", `It failed: ${message}`)
     yield* mailbox.put(failureMessage(id, message))
   }
-  setQuiet(parent)
-  yield* Effect.forEach(registry.expendable, (ended) => forget(parent, ended), { discard: true })
+  // Last, so that a caller who waits until all is quiet finds the message.
+  yield* addDue(parent, id, -1)
+  const expendable = Children.expendable(yield* SubscriptionRef.get(children))
+  yield* Effect.forEach(expendable, (child) => forget(parent, child), { discard: true })
 })
 
 type ReplyExit = Exit.Exit<string, AgentFailure>
 
-/**
- * The reply to one message. The caller is still waiting for it, the caller has left and it becomes a message, or it
- * has arrived.
- */
-type Reply = "waiting" | "left" | { readonly exit: ReplyExit }
+/** The reply to one message, for the caller who waits for it; `left` when the caller went away first. */
+type PendingReply = Deferred.Deferred<ReplyExit | "left">
 
-interface PendingReply {
-  readonly state: Ref.Ref<Reply>
-  readonly arrived: Deferred.Deferred<void>
-}
-
-/** Returns the reply if it has arrived. Otherwise it arrives later as a message. */
-const leave = ({ state }: PendingReply) =>
-  Ref.modify(state, (now): [ReplyExit | undefined, Reply] =>
-    typeof now === "string" ? [undefined, "left"] : [now.exit, now]
+/** Stops to wait. Returns the reply if it has arrived; otherwise it arrives later as a message. */
+const leave = (reply: PendingReply) =>
+  Effect.andThen(
+    Deferred.succeed(reply, "left"),
+    Effect.map(Deferred.await(reply), (exit) => (exit === "left" ? undefined : exit))
   )
 
-const send = Effect.fn("Children.send")(function* (
+const send = Effect.fn("AgentMessages.send")(function* (
   parent: Parent,
   childId: string,
   message: string,
   patience: Duration.Duration,
   context: CallContext
 ): Effect.fn.Return<string, ToolFailure> {
-  const child = yield* find(parent, childId)
-  const { id, scope, status } = child
-  if (status._tag === "Starting") return yield* failed(`${id} is still starting; send the message again in a moment`)
+  const { id, link: reached } = yield* find(parent, childId)
+  const { running, scope } = reached
+  if (running === undefined) return yield* failed(`${id} is still starting; send the message again in a moment`)
+  const endExchange = change(parent, id, () => ({ exchange: 0 }))
   if (message.trim() === replySkip) {
-    child.exchange = 0
-    return `The exchange with ${id} is over; nothing was sent.`
+    return yield* Effect.as(endExchange, `The exchange with ${id} is over; nothing was sent.`)
   }
-  const pending: PendingReply = { state: yield* Ref.make<Reply>("waiting"), arrived: yield* Deferred.make<void>() }
-  yield* note(child, "you", message)
-  /** Once the message is sent, the agent receives the reply either here or as a message. */
-  const begin = Effect.suspend(() => {
-    child.due += 1
-    setQuiet(parent)
-    return Effect.forkIn(receiveReply(parent, child, status.running, message, pending), scope, {
+  const reply: PendingReply = yield* Deferred.make<ReplyExit | "left">()
+  yield* note(parent, id, "you", message)
+  /** Once the message is sent, the parent receives the reply either here or as a message. */
+  const begin = Effect.andThen(
+    addDue(parent, id, 1),
+    Effect.forkIn(receiveReply(parent, id, running.send(messageToChild(message)), reply), scope, {
       startImmediately: true
     })
-  })
+  )
   if (!Duration.isGreaterThan(patience, Duration.zero)) {
-    yield* Effect.uninterruptible(Effect.andThen(leave(pending), begin))
+    yield* Effect.uninterruptible(Effect.andThen(leave(reply), begin))
     return `Sent to ${id}. Its reply will arrive as a message.`
   }
   const exit = yield* Effect.uninterruptibleMask((restore) =>
-    Effect.gen(function* () {
-      child.waiter = context
-      yield* begin
-      return yield* restore(Effect.timeoutOption(Deferred.await(pending.arrived), patience)).pipe(
-        Effect.andThen(leave(pending)),
-        Effect.onInterrupt(() =>
-          Effect.flatMap(leave(pending), (late) =>
-            late === undefined ? Effect.void : announceReply(parent, child, late)
-          )
-        ),
-        Effect.ensuring(
-          Effect.sync(() => {
-            child.waiter = undefined
-          })
-        )
-      )
-    })
+    link(parent, id, { waiter: context }).pipe(
+      Effect.andThen(begin),
+      Effect.andThen(restore(Effect.timeoutOption(Deferred.await(reply), patience))),
+      Effect.andThen(leave(reply)),
+      Effect.onInterrupt(() =>
+        Effect.flatMap(leave(reply), (late) => (late === undefined ? Effect.void : announceReply(parent, id, late)))
+      ),
+      Effect.ensuring(link(parent, id, { waiter: undefined }))
+    )
   )
   if (exit === undefined) {
     return `${id} has not replied after ${Duration.toSeconds(patience)} s and is still working; its reply will arrive as a message.`
   }
   if (Exit.isFailure(exit)) return yield* failed(`${id} did not answer: ${causeText(exit.cause)}`)
-  child.exchange = 0
+  yield* endExchange
   return exit.value.trim() === replySkip ? `${id} has no reply.` : exit.value
 })
 
-/** Sends a message to an agent and passes its reply to the waiting caller, or to the mailbox when the caller left. */
+/** Waits for the reply of an agent and passes it to the waiting caller, or to the mailbox when the caller left. */
 const receiveReply = Effect.fnUntraced(function* (
   parent: Parent,
-  child: Child,
-  running: Running,
-  message: string,
-  { arrived, state }: PendingReply
+  id: string,
+  answer: Effect.Effect<string, AgentFailure>,
+  reply: PendingReply
 ) {
-  const exit = yield* Effect.exit(running.send(messageToChild(message)))
+  const exit = yield* Effect.exit(answer)
   yield* Exit.isSuccess(exit)
-    ? note(child, "agent", exit.value)
-    : note(child, "runtime", `No answer: ${causeText(exit.cause)}`)
-  const isAwaited = yield* Ref.modify(state, (now): [boolean, Reply] =>
-    now === "left" ? [false, now] : [true, { exit }]
-  )
+    ? note(parent, id, "agent", exit.value)
+    : note(parent, id, "runtime", `No answer: ${causeText(exit.cause)}`)
   yield* Effect.uninterruptible(
-    Effect.suspend(() => {
-      child.due -= 1
-      return isAwaited ? Deferred.succeed(arrived, undefined) : announceReply(parent, child, exit)
-    }).pipe(Effect.andThen(Effect.sync(() => setQuiet(parent))))
+    Effect.flatMap(Deferred.succeed(reply, exit), (isAwaited) =>
+      isAwaited ? Effect.void : announceReply(parent, id, exit)
+    ).pipe(Effect.andThen(addDue(parent, id, -1)))
   )
 })
 
 /** Turns a reply without a waiting caller into a message, unless too many were exchanged already. */
 const announceReply = Effect.fnUntraced(function* (
-  { mailbox }: Parent,
-  child: Child,
+  parent: Parent,
+  id: string,
   exit: ReplyExit
 ): Effect.fn.Return<void> {
-  const { id } = child
+  const { children, mailbox } = parent
   if (Exit.isFailure(exit)) return yield* mailbox.put(unansweredMessage(id, causeText(exit.cause)))
-  if (exit.value.trim() === replySkip) {
-    child.exchange = 0
-    return
-  }
-  const number = countReply(child)
+  if (exit.value.trim() === replySkip) return yield* change(parent, id, () => ({ exchange: 0 }))
+  const number = yield* SubscriptionRef.modify(children, (all) => Children.countReply(all, id))
   if (number !== undefined) yield* mailbox.put(replyMessage(id, number, exit.value))
 })

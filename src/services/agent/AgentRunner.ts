@@ -1,34 +1,9 @@
 import { Context, type Effect, Schema, type Scope } from "effect"
+import type { AgentResult } from "../../domain/agent/AgentResult.ts"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
+import type { Question } from "../tools/Tool.ts"
 
-/** The contract of running agents: their tasks, results, failures, and the limits of agents that start agents. */
-
-/** Why an agent's work ended. */
-export const TerminateReason = Schema.Literals([
-  "GOAL",
-  "ERROR",
-  "TIMEOUT",
-  "MAX_TURNS",
-  "ABORTED",
-  "ERROR_NO_COMPLETE_TASK_CALL"
-])
-export type TerminateReason = typeof TerminateReason.Type
-
-/** The result of an agent. Nothing else of its work returns to its caller. */
-export interface AgentResult {
-  /** What the agent found or did. If it did not reach its goal: what stopped it, and its partial work. */
-  readonly text: string
-  readonly reason: TerminateReason
-  readonly turns: number
-  /** The duration in milliseconds. */
-  readonly duration: number
-  /** The session that holds all of its work, if it is saved here. Its handles can be recalled. */
-  readonly session: string | undefined
-  /** What a reader must know to judge the text. It is sent to the model with the text. Undefined: nothing. */
-  readonly note?: string | undefined
-  /** Where the agent's whole work can be read, in words for the caller. */
-  readonly work?: string | undefined
-}
+/** The contract of running agents: their tasks, failures, and the limits of agents that start agents. */
 
 /** An agent could not be started or reached. The message says what a user or a model can do. */
 export class AgentFailure extends Schema.TaggedError<AgentFailure>()("AgentFailure", { message: Schema.String }) {}
@@ -69,6 +44,24 @@ export interface Running {
 export interface AgentRunner {
   /** Starts the work, which ends with the scope at the latest. */
   readonly start: (task: Task) => Effect.Effect<Running, AgentFailure, Scope.Scope>
+}
+
+/** An agent that another agent may start, under the name of its tool. */
+export interface OfferedAgent {
+  readonly name: string
+  readonly description: string
+  readonly runner: AgentRunner
+  /** Where its tasks and messages are sent. Undefined: they stay on this machine. */
+  readonly place: string | undefined
+}
+
+/** What the user is asked before texts leave this machine: each line with the place where it goes. Undefined: none leaves. */
+export const leavingQuestion = (
+  lines: ReadonlyArray<{ readonly place: string | undefined; readonly text: string }>,
+  covers: string
+): Question | undefined => {
+  const leaving = lines.flatMap(({ place, text }) => (place === undefined ? [] : [`${text}\n(goes to ${place})`]))
+  return leaving.length === 0 ? undefined : { detail: leaving.join("\n"), grants: [], covers }
 }
 
 /** What an agent outside this process may use at most, because of the agent that starts it. */

@@ -1,10 +1,10 @@
 import { Clock, Effect, Exit, Semaphore } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
-import type { Tool } from "../tools/Tool.ts"
+import { type Tool, toolsByName } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
-import { stopText } from "./RunBounds.ts"
+import { stopText, stopwatch } from "./RunBounds.ts"
 import {
   type CallAnswer,
   type PendingCall,
@@ -22,34 +22,19 @@ export const groupsOf = <Asking extends PendingCall>(
   calls: ReadonlyArray<Asking>,
   tools: ReadonlyArray<Tool>
 ): ReadonlyArray<ReadonlyArray<Asking>> => {
-  const shared = [tools.filter(({ kind }) => kind === "read"), tools.filter(({ isAgent }) => isAgent)]
+  const byName = toolsByName(tools)
   const groups: Array<Array<Asking>> = []
-  let open: typeof shared = []
+  /** The kinds of calls that may join the last group. */
+  let open: ReadonlyArray<string> = []
   for (const asking of calls) {
-    const own = shared.filter((list) => list.some(({ aliases, name }) => [name, ...aliases].includes(asking.call.name)))
-    const common = open.filter((list) => own.includes(list))
+    const tool = byName.get(asking.call.name)
+    const own = [...(tool?.kind === "read" ? ["read"] : []), ...(tool?.isAgent ? ["agent"] : [])]
+    const common = open.filter((kind) => own.includes(kind))
     open = common.length > 0 ? common : own
     if (common.length > 0) groups.at(-1)?.push(asking)
     else groups.push([asking])
   }
   return groups
-}
-
-/** Adds up how long work waits for the user. */
-const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "waited" | "waiting"> => {
-  let total = 0
-  return {
-    waited: () => total,
-    waiting: (work) =>
-      Effect.flatMap(Clock.currentTimeMillis, (from) =>
-        Effect.ensuring(
-          waiting(work),
-          Effect.map(Clock.currentTimeMillis, (now) => {
-            total += now - from
-          })
-        )
-      )
-  }
 }
 
 /**
@@ -60,28 +45,29 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
-  options: Omit<ToolRunOptions, "gate" | "waited">,
+  options: Omit<ToolRunOptions, "elapsed" | "gate">,
   ended: LastingCalls["ended"]
 ) {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
+  const byName = toolsByName(tools)
   /** Why a hook stopped the run. Calls that have not begun do not begin. */
   let stops: string | undefined
   const one = Effect.fnUntraced(function* ({ index, ...asking }: PendingCall & { readonly index: number }) {
-    const startedAt = yield* Clock.currentTimeMillis
-    const { waited, waiting } = measured(options.waiting)
+    const watch = stopwatch(yield* Clock.currentTimeMillis)
+    const waiting: ToolRunOptions["waiting"] = (work) => watch.waiting(options.waiting(work))
     const answer =
       answers[index] ??
       (stops === undefined
-        ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
+        ? yield* runToolCall(asking, { ...whole, elapsed: watch.elapsed, waiting }, (partial) => {
             answers[index] = partial
           })
         : abandonedAnswer(`a hook stopped the run: ${stops}`))
-    const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
+    const isReading = byName.get(asking.call.name)?.kind === "read"
     if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
-    const duration = (yield* Clock.currentTimeMillis) - startedAt - waited()
+    const duration = watch.elapsed(yield* Clock.currentTimeMillis)
     yield* emit(responseEvent(asking.id, asking.call.name, answer, duration, answer.result?.display))
   })
   for (const group of groupsOf(

@@ -1,10 +1,11 @@
 import { Cause, Option } from "effect"
+import type { AgentResult } from "../../domain/agent/AgentResult.ts"
+import { type Child, maxExchangeReplies } from "../../domain/agent/Children.ts"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedBlock, untrustedLine } from "../../domain/text/UntrustedText.ts"
-import type { AgentFailure, AgentResult } from "./AgentRunner.ts"
-import { type Child, maxExchangeReplies } from "./ChildRegistry.ts"
+import type { AgentFailure } from "./AgentRunner.ts"
 
 /** The texts that an agent and the agents it started receive from each other. */
 
@@ -74,7 +75,7 @@ export const messageToChild = (message: string): string =>
   `${runtimeMark} A message from the agent that started you, not from the user:\n\n${untrustedBlock(message)}`
 
 /** Returns the reminder of the agents at work. Undefined when there are none. */
-export const reminder = (busy: ReadonlyArray<Child>): string | undefined =>
+export const reminder = (busy: ReadonlyArray<Child<unknown>>): string | undefined =>
   busy.length === 0
     ? undefined
     : `${runtimeMark} Agents that you started and that are still running; each reports when it is done, and you can reach it with sessions_send:\n${busy
@@ -82,7 +83,7 @@ export const reminder = (busy: ReadonlyArray<Child>): string | undefined =>
         .join("\n")}`
 
 /** The messages to and from one agent. */
-export const historyText = ({ history: { blocks, dropped }, id }: Child): string => {
+export const historyText = ({ history: { blocks, dropped }, id }: Child<unknown>): string => {
   const voices = { you: "You", agent: id, runtime: "The runtime" }
   const lines = blocks.map(({ text, voice }) => `${voices[voice]}:\n${marked(text)}`)
   const gap = dropped === 0 ? [] : [`(${dropped} older entries are left out)`]

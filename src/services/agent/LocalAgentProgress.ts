@@ -1,6 +1,6 @@
+import type { AgentResult, TerminateReason } from "../../domain/agent/AgentResult.ts"
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import type { AgentResult, TerminateReason } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import type { Limits } from "./RunBounds.ts"
 
@@ -46,22 +46,21 @@ const unfinished = (what: string, soFar: string): string =>
 
 /**
  * The result of a run, from how it ended and from what was submitted. `end` is undefined if a result was submitted in time; with both, the result
- * came in the grace turn.
+ * came in the grace turn. `note`: what is to be said of it in any case.
  */
 export const outcomeOf = (
   end: Pick<RunEnd, "reason" | "words"> | undefined,
   submitted: string | undefined,
-  soFar: string
+  soFar: string,
+  note: string | undefined
 ): Pick<AgentResult, "text" | "reason" | "note"> => {
   if (submitted === undefined) {
     const { reason, words } = end ?? silent
-    return { text: unfinished(words, soFar), reason }
+    return { text: unfinished(words, soFar), reason, note }
   }
-  return {
-    text: submitted,
-    reason: "GOAL",
-    ...(end === undefined ? {} : { note: `It had ${end.words}; this is what it had until then.` })
-  }
+  const late = end === undefined ? undefined : `It had ${end.words}; this is what it had until then.`
+  const notes = [note, late].filter((line) => line !== undefined)
+  return { text: submitted, reason: "GOAL", note: notes.length === 0 ? undefined : notes.join(" ") }
 }
 
 const headline = (event: Extract<ChatEvent, { readonly _tag: "Thought" }>): string =>

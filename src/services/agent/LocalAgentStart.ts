@@ -1,4 +1,4 @@
-import { Clock, Deferred, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
+import { Clock, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
 import { text, user, isCall } from "../../domain/content/Content.ts"
@@ -31,7 +31,7 @@ import type { McpOffer } from "../tools/McpServers.ts"
 import { onlyTool, type Tool } from "../tools/Tool.ts"
 import type { KnownAgent } from "./AgentDefinitions.ts"
 import type { Profile } from "./AgentRun.ts"
-import { AgentFailure, type AgentResult, type Task } from "./AgentRunner.ts"
+import { AgentFailure, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
 import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
@@ -115,33 +115,6 @@ export type Runtime =
   | Path.Path
   | TempStore
   | TokenCounter
-
-/** A started agent: its conversation, its tools, and what became of its task. */
-export interface StartedAgent {
-  readonly id: string
-  readonly definition: LocalAgent
-  readonly task: Task
-  /** Start time in milliseconds since the epoch. */
-  readonly started: number
-  /** Why it started without the parent's conversation. Undefined: it was not to get it, or got it. */
-  readonly note: string | undefined
-  /** The first message, in the words of the definition. */
-  readonly message: string
-  readonly chat: Chat["Service"]
-  readonly isSaved: boolean
-  readonly tools: ReadonlyArray<Tool>
-  /** The same tools, of which only `complete_task` still runs. */
-  readonly lastTools: ReadonlyArray<Tool>
-  readonly completion: CompleteTask.Completion
-  readonly guards: Guards
-  readonly progress: RunProgress
-  /** The result of the task. */
-  readonly done: Deferred.Deferred<AgentResult>
-  /** Held while the agent works on its task or on a message. */
-  readonly working: Semaphore.Semaphore
-  /** Messages that arrived while the agent worked on its task, and that it has not read. */
-  inbox: ReadonlyArray<{ readonly text: string }>
-}
 
 const failure = (message: string) => new AgentFailure({ message })
 
@@ -232,7 +205,13 @@ const conversation = Effect.fnUntraced(function* (
 })
 
 /** The number of agent conversations that `recall` reads: the ones started last. */
-export const maxRecallSources = 32
+const maxRecallSources = 32
+
+/** Holds the conversations of the agents started last. */
+export const recentSources = Effect.map(Ref.make<ReadonlyArray<RecallSource>>([]), (sources) => ({
+  all: Ref.get(sources),
+  add: (source: RecallSource) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
+}))
 
 /** Tools every agent has its own instance of: the parent's would read the parent's conversation or end the parent's work. */
 const perAgentTools: ReadonlySet<string> = new Set(["recall", CompleteTask.completeTask])
@@ -262,14 +241,8 @@ const toolsFor = Effect.fnUntraced(function* (
   return [...tools, ...agents].sort((a, b) => (a.name < b.name ? -1 : 1))
 })
 
-/** The messages of its parent that an agent starts with, or why it starts without them. */
-interface Inherited {
-  readonly messages: ReadonlyArray<Draft>
-  readonly sources: ReadonlyArray<RecallSource>
-  readonly note: string | undefined
-}
-
-const isolated = (note?: string): Inherited => ({ messages: [], sources: [], note })
+/** What an agent starts with that gets no copy of its parent's conversation. `note`: why it gets none. */
+const isolated = (note?: string) => ({ messages: [], sources: [], note })
 
 /** The part of the parent's conversation that a task passes on. */
 const inheritedBy = Effect.fnUntraced(function* ({ fork }: ParentAgent, { context }: Task) {
@@ -297,17 +270,13 @@ const asParent = (
   parent: ParentAgent,
   chat: Chat["Service"],
   id: string,
-  nestedWork: Ref.Ref<ReadonlyArray<RecallSource>>
+  addNestedWork: (source: RecallSource) => Effect.Effect<void>
 ): ParentAgent => ({
   ...parent,
   settings: chat.settings,
   session: id,
   ...(parent.fork === undefined ? {} : { fork: { ...parent.fork, chat, session: id } }),
-  onConversation: (source) =>
-    Effect.andThen(
-      Ref.update(nestedWork, (before) => [source, ...before].slice(0, maxRecallSources)),
-      parent.onConversation?.(source) ?? Effect.void
-    )
+  onConversation: (source) => Effect.andThen(addNestedWork(source), parent.onConversation?.(source) ?? Effect.void)
 })
 
 /** Starts the conversation of an agent, with its tools. The agent does not work yet. */
@@ -334,9 +303,9 @@ export const begin = Effect.fnUntraced(function* (
   if (parent.onConversation !== undefined) yield* parent.onConversation(sourceOf(id, chat, progress))
   const inherited = yield* inheritedBy(parent, task)
   const completion = yield* CompleteTask.make(definition.output)
-  const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const others = Effect.map(Ref.get(nestedWork), (sources) => [...sources, ...inherited.sources])
-  const given = yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork), nested, task)
+  const nestedWork = yield* recentSources
+  const others = Effect.map(nestedWork.all, (sources) => [...sources, ...inherited.sources])
+  const given = yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork.add), nested, task)
   const tools = [...given, recall(chat, others), completion.tool]
 
   const unstartable = ({ message: why }: { readonly message: string }) =>
@@ -353,11 +322,14 @@ export const begin = Effect.fnUntraced(function* (
     definition,
     task,
     started,
+    /** Why it started without the parent's conversation. Undefined: it was not to get it, or got it. */
     note: inherited.note,
+    /** The first message, in the words of the definition. */
     message,
     chat,
     isSaved: parent.sessions !== undefined,
     tools,
+    /** The same tools, of which only `complete_task` still runs. */
     lastTools: onlyTool(
       tools,
       CompleteTask.completeTask,
@@ -366,8 +338,10 @@ export const begin = Effect.fnUntraced(function* (
     completion,
     guards,
     progress,
-    done: yield* Deferred.make<AgentResult>(),
-    working: yield* Semaphore.make(1),
-    inbox: []
+    /** Held while the agent works on its task or on a message. */
+    working: yield* Semaphore.make(1)
   }
 })
+
+/** A started agent: its conversation, its tools, and what became of its task. */
+export type StartedAgent = Effect.Success<ReturnType<typeof begin>>

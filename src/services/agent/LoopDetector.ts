@@ -85,46 +85,40 @@ const ask = Effect.fnUntraced(function* (
 const check = Effect.fn("LoopDetector.check")(function* (
   contents: ReadonlyArray<Content>,
   original: string,
-  { confirm, family }: LoopSettings
+  family: string
 ) {
   const messages = quotedMessages(loopWindow(contents))
   if (messages.length === 0) return undefined
   const shown = user(text(JSON.stringify({ request: firstUnits(original, maxRequestChars), messages })))
   const verdict = yield* ask("loop", shown, family)
-  if (verdict === undefined || verdict.confidence < confidenceOfLoop || !confirm) return verdict
+  if (verdict === undefined || verdict.confidence < confidenceOfLoop) return verdict
   return yield* ask("loop-confirmation", shown, family)
 })
 
 /** Settings of loop detection. */
 export interface LoopSettings {
-  /** Whether loop detection is on. */
-  readonly enabled: boolean
   readonly thresholds: LoopThresholds
-  /** Whether a model checks, too. `confirm`: a stronger model confirms its positive verdict. */
-  readonly check: boolean
-  /** The turn of a run from which on the model checks. */
+  /** The turn of a run from which on a model checks, too. A stronger model confirms its positive verdict. */
   readonly checkAfter: number
-  readonly confirm: boolean
   /** The conversation's model, which checks where it is not Google's. */
   readonly family: string
 }
 
 /** The thresholds of Gemini CLI, March 2026. */
 export const defaultLoopSettings: LoopSettings = {
-  enabled: true,
   thresholds: defaultThresholds,
-  check: true,
   checkAfter: firstCheckTurn,
-  confirm: true,
   family: ""
 }
 
-/** Settings of loop detection from these numbers. Undefined: detection is off. */
-export const fromNumbers = (numbers: ReturnType<typeof loopDetectionOf>): Partial<LoopSettings> => {
-  if (numbers === undefined) return { enabled: false }
-  const { checkAfter, ...thresholds } = numbers
-  return { checkAfter, thresholds: { ...defaultThresholds, ...thresholds } }
-}
+/** Settings of loop detection from these numbers. */
+export const fromNumbers = ({
+  checkAfter,
+  ...thresholds
+}: NonNullable<ReturnType<typeof loopDetectionOf>>): Pick<LoopSettings, "checkAfter" | "thresholds"> => ({
+  checkAfter,
+  thresholds: { ...defaultThresholds, ...thresholds }
+})
 
 /**
  * Detects loops of one agent. A detected loop is reported until the next turn starts: by then the model has been informed, and earlier content no
@@ -145,65 +139,41 @@ export interface LoopDetector {
   readonly turn: (contents: Effect.Effect<ReadonlyArray<Content>>, original: string) => Effect.Effect<Loop | undefined>
 }
 
-/** A detector that never reports a loop. */
-export const off: LoopDetector = {
-  reset: Effect.void,
-  call: () => Effect.undefined,
-  result: () => Effect.void,
-  content: () => Effect.undefined,
-  again: Effect.void,
-  turn: () => Effect.undefined
-}
-
-/** The detector of one run. */
-interface Run {
-  readonly settings: LoopSettings
-  readonly context: Context.Context<Model>
-  readonly detector: Detector
-  schedule: CheckSchedule
-}
-
-const askModel = Effect.fn("LoopDetector.look")(function* (
-  run: Run,
-  contents: ReadonlyArray<Content>,
-  original: string
-): Effect.fn.Return<Loop | undefined> {
-  const verdict = yield* Effect.provideContext(check(contents, original, run.settings), run.context)
-  if (verdict === undefined) return undefined
-  run.schedule = { ...run.schedule, interval: nextInterval(verdict.confidence) }
-  if (verdict.confidence < confidenceOfLoop) return undefined
-  return { kind: "approach", detail: verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis }
-})
-
-const startTurn = (run: Run, contents: Effect.Effect<ReadonlyArray<Content>>, original: string) =>
-  Effect.suspend(() => {
-    const { detector, schedule, settings } = run
-    if (detector.loop === undefined) detector.answer()
-    else detector.reset()
-    const turns = schedule.turns + 1
-    const isDue = settings.check && isCheckDue({ ...schedule, turns }, settings.checkAfter)
-    run.schedule = { ...schedule, turns, lastCheck: isDue ? turns : schedule.lastCheck }
-    return isDue ? Effect.flatMap(contents, (all) => askModel(run, all, original)) : Effect.undefined
-  })
-
 /** Makes the detector of one agent. It never fails: what cannot be checked is not a loop. */
 export const make = Effect.fn("LoopDetector.make")(function* (
   changed: Partial<LoopSettings> = {}
 ): Effect.fn.Return<LoopDetector, never, Model> {
-  const settings = { ...defaultLoopSettings, ...changed }
-  if (!settings.enabled) return off
+  const { checkAfter, family, thresholds } = { ...defaultLoopSettings, ...changed }
   const context = Context.pick(Model)(yield* Effect.context<Model>())
-  const detector = new Detector(settings.thresholds)
-  const run: Run = { settings, context, detector, schedule: newSchedule }
+  const detector = new Detector(thresholds)
+  let schedule: CheckSchedule = newSchedule
+
+  const askModel = Effect.fn("LoopDetector.look")(function* (contents: ReadonlyArray<Content>, original: string) {
+    const verdict = yield* check(contents, original, family)
+    if (verdict === undefined) return undefined
+    schedule = { ...schedule, interval: nextInterval(verdict.confidence) }
+    if (verdict.confidence < confidenceOfLoop) return undefined
+    const detail = verdict.analysis === "" ? "it comes no closer to the goal" : verdict.analysis
+    return { kind: "approach", detail } satisfies Loop
+  }, Effect.provideContext(context))
+
   return {
     reset: Effect.sync(() => {
       detector.reset()
-      run.schedule = newSchedule
+      schedule = newSchedule
     }),
     call: (name, args) => Effect.sync(() => detector.call(name, args)),
     result: (name, args, output) => Effect.sync(() => detector.result(name, args, output)),
     content: (text) => Effect.sync(() => detector.content(text)),
     again: Effect.sync(() => detector.answer()),
-    turn: (contents, original) => startTurn(run, contents, original)
+    turn: (contents, original) =>
+      Effect.suspend(() => {
+        if (detector.loop === undefined) detector.answer()
+        else detector.reset()
+        const turns = schedule.turns + 1
+        const isDue = isCheckDue({ ...schedule, turns }, checkAfter)
+        schedule = { ...schedule, turns, lastCheck: isDue ? turns : schedule.lastCheck }
+        return isDue ? Effect.flatMap(contents, (all) => askModel(all, original)) : Effect.undefined
+      })
   }
 })

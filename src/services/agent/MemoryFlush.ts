@@ -79,50 +79,35 @@ interface Cycle {
   readonly failures: number
 }
 
-interface FlushState {
-  readonly options: MemoryFlushOptions
-  readonly tools: ReadonlyArray<Tool>
-  cycle: Cycle
-  /** The size of the log at the last flush. */
-  flushedBytes: number
-}
-
 /** Makes the step that runs before each turn (`Profile.beforeTurn`). */
 export const make = Effect.fnUntraced(function* (
   options: MemoryFlushOptions
 ): Effect.fn.Return<NonNullable<Profile["beforeTurn"]>, never, ChatServices> {
+  const { chat, logBytes, memoryTool } = options
   const context = yield* Effect.context<ChatServices>()
-  const state: FlushState = {
-    options,
-    tools: onlyTool(
-      options.tools,
-      options.memoryTool,
-      (name) => `${name} is not available now: save facts with ${options.memoryTool}, or answer ${silentAnswer}`
-    ),
-    cycle: { snapshot: undefined, isFlushed: false, failures: 0 },
-    flushedBytes: yield* options.logBytes
-  }
-  return (turn) => flushIfDue(state, turn).pipe(Effect.provideContext(context))
-})
-
-const flushIfDue = Effect.fn("MemoryFlush.flushIfDue")(function* (state: FlushState, turn: TurnAhead) {
-  const { chat, logBytes } = state.options
-  const { inserted } = yield* chat.conversation
-  const snapshot = inserted?.value.id
-  if (snapshot !== state.cycle.snapshot) state.cycle = { snapshot, isFlushed: false, failures: 0 }
-  if (state.cycle.isFlushed || state.cycle.failures >= maxFlushFailures) return
-  const bytes = yield* logBytes
-  const facts = yield* factsOf(chat, turn, bytes - state.flushedBytes)
-  if (facts === undefined || !isFlushDue(facts)) return
-  const isDone = yield* flush(state, turn).pipe(
-    Effect.catchCause((cause) => Effect.as(Effect.logDebug("the memory flush failed", cause), false))
+  const tools = onlyTool(
+    options.tools,
+    memoryTool,
+    (name) => `${name} is not available now: save facts with ${memoryTool}, or answer ${silentAnswer}`
   )
-  if (isDone) state.flushedBytes = bytes
-  state.cycle = {
-    ...state.cycle,
-    isFlushed: isDone,
-    failures: state.cycle.failures + (isDone ? 0 : 1)
-  }
+  let cycle: Cycle = { snapshot: undefined, isFlushed: false, failures: 0 }
+  /** The size of the log at the last flush. */
+  let flushedBytes = yield* logBytes
+
+  return Effect.fn("MemoryFlush.flushIfDue")(function* (turn) {
+    const { inserted } = yield* chat.conversation
+    const snapshot = inserted?.value.id
+    if (snapshot !== cycle.snapshot) cycle = { snapshot, isFlushed: false, failures: 0 }
+    if (cycle.isFlushed || cycle.failures >= maxFlushFailures) return
+    const bytes = yield* logBytes
+    const facts = yield* factsOf(chat, turn, bytes - flushedBytes)
+    if (facts === undefined || !isFlushDue(facts)) return
+    const isDone = yield* flush({ ...options, tools }, turn).pipe(
+      Effect.catchCause((cause) => Effect.as(Effect.logDebug("the memory flush failed", cause), false))
+    )
+    if (isDone) flushedBytes = bytes
+    cycle = { ...cycle, isFlushed: isDone, failures: cycle.failures + (isDone ? 0 : 1) }
+  }, Effect.provideContext(context))
 })
 
 /** Undefined: the size of the next request is unknown, so no flush is decided. */
@@ -148,66 +133,50 @@ const withoutThreshold = ({ models = {}, ...settings }: ChatSettings): ChatSetti
   models: Object.fromEntries(Object.entries(models).map(([name, { price, window }]) => [name, { price, window }]))
 })
 
-/** Runs the hidden turn. Returns whether it finished. */
-const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emit, waiting }: TurnAhead) {
-  const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* options.chat.settings
+/** Runs the hidden turn with these tools. Returns whether it finished. */
+const flush = Effect.fnUntraced(function* (
+  { chat, hooks, memoryTool, name, tools }: MemoryFlushOptions,
+  { emit, waiting }: TurnAhead
+) {
+  const { afterCompression: _after, refreshEnvironment: _refresh, ...settings } = yield* chat.settings
   const copy = yield* Chat.make({
     log: { append: () => Effect.void },
-    session: yield* options.chat.session,
+    session: yield* chat.session,
     settings: withoutThreshold(settings)
   }).pipe(Effect.orDie)
-  const progress = flushProgress(options.memoryTool)
-  const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
-  yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {
-    author: "program",
-    waiting
-  }).pipe(Stream.runForEach((event) => Effect.sync(() => progress.push(event))))
-  const { isFinished, notices } = progress.ended()
+  const text = request(yield* Clock.currentTimeMillis, memoryTool)
+  const profile = { name, chat: copy, tools, limits, hooks }
+  const events = yield* Stream.runCollect(Agent.run(profile, text, { author: "program", waiting }))
+  const { isFinished, notices } = flushReport(events, memoryTool)
   yield* Effect.forEach(notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
     discard: true
   })
   return isFinished
 }, Effect.scoped)
 
-/** What is reported to the user about a flush. */
-const flushProgress = (memoryTool: string) => {
-  let isFinished = false
-  let answer = ""
-  let saved = 0
-  const push = (event: ChatEvent): void => {
-    switch (event._tag) {
-      case "ModelInfo":
-      case "Retry":
-        answer = ""
-        return
-      case "Content":
-        answer += event.text
-        return
-      case "ToolCallResponse":
-        if (event.name === memoryTool && event.status === "success") saved += 1
-        return
-      case "Finished":
-        isFinished = true
-        return
-      case "LimitReached":
-      case "HookStopped":
-      case "LoopDetected":
-      case "Error":
-      case "InvalidStream":
-        isFinished = false
-        return
-      default:
-        return
-    }
-  }
-  const ended = (): { readonly isFinished: boolean; readonly notices: ReadonlyArray<string> } => ({
-    isFinished,
+const ends: ReadonlySet<ChatEvent["_tag"]> = new Set([
+  "Finished",
+  "LimitReached",
+  "HookStopped",
+  "LoopDetected",
+  "Error",
+  "InvalidStream"
+])
+
+/** Whether a flush finished, by the events of its run, and what is reported to the user about it. */
+const flushReport = (events: ReadonlyArray<ChatEvent>, memoryTool: string) => {
+  const answerFrom = events.findLastIndex(({ _tag }) => _tag === "ModelInfo" || _tag === "Retry")
+  const answer = events.slice(answerFrom + 1).flatMap((event) => (event._tag === "Content" ? [event.text] : []))
+  const saved = events.filter(
+    (event) => event._tag === "ToolCallResponse" && event.name === memoryTool && event.status === "success"
+  ).length
+  return {
+    isFinished: events.findLast(({ _tag }) => ends.has(_tag))?._tag === "Finished",
     notices: [
       ...(saved === 0
         ? []
         : [`${saved === 1 ? "1 fact was" : `${saved} facts were`} saved before the conversation is compressed`]),
-      ...(isSilentAnswer(answer) ? [] : [shortLine(answer, maxNoticeChars)])
+      ...(isSilentAnswer(answer.join("")) ? [] : [shortLine(answer.join(""), maxNoticeChars)])
     ]
-  })
-  return { push, ended }
+  }
 }

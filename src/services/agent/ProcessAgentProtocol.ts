@@ -1,9 +1,10 @@
 import { Option, Schema } from "effect"
 import { type LocalAgent, localDefaults } from "../../domain/agent/AgentDefinition.ts"
+import { TerminateReason } from "../../domain/agent/AgentResult.ts"
 import { Activity } from "../../domain/chat/ChatEvent.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { McpServersSettings } from "../../domain/tools/McpServer.ts"
-import { type ParentShare, TerminateReason } from "./AgentRunner.ts"
+import { type ParentShare } from "./AgentRunner.ts"
 
 /**
  * The protocol between an agent and the process that runs an agent which it starts: the whole definition and the task go in over stdin, as one

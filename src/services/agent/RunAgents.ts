@@ -1,8 +1,9 @@
 import { Effect, Ref, Schema } from "effect"
+import { type AgentResult } from "../../domain/agent/AgentResult.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import * as Tool from "../tools/Tool.ts"
-import { AgentContextMode, type AgentResult, type AgentRunner } from "./AgentRunner.ts"
+import { AgentContextMode, leavingQuestion, type OfferedAgent } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 
 /** The tool `run_agents`, which gives several tasks to agents in one call, in parallel or as a chain, as in Pi. */
@@ -34,18 +35,9 @@ export interface BatchLimits {
   readonly parallel: number
 }
 
-/** An agent that can receive a task. */
-export interface BatchAgent {
-  /** The name of its tool. */
-  readonly name: string
-  readonly runner: AgentRunner
-  /** Where its tasks are sent. Undefined: they stay on this machine. */
-  readonly place: string | undefined
-}
-
 /** The options of the tool. */
 interface RunAgentsOptions {
-  readonly agents: ReadonlyArray<BatchAgent>
+  readonly agents: ReadonlyArray<OfferedAgent>
   readonly limits: BatchLimits
   /** Whether an agent may begin with a copy of the conversation. */
   readonly canFork: boolean
@@ -113,9 +105,7 @@ export const make = (options: RunAgentsOptions): Tool.Tool => {
     // The agents have limits of their own.
     timeout: "Infinity",
     title: (params) => `${params.chain === undefined ? "" : "chain: "}${listOf(params).map(titleOf).join(", ")}`,
-    question: agents.every(({ place }) => place === undefined)
-      ? undefined
-      : (params) => Effect.succeed(questionAbout(listOf(params), agents)),
+    question: (params) => Effect.succeed(questionAbout(listOf(params), agents)),
     run: Effect.fnUntraced(function* (params, context) {
       const list = listOf(params)
       const ends = yield* params.chain === undefined
@@ -136,21 +126,13 @@ export const make = (options: RunAgentsOptions): Tool.Tool => {
 const titleOf = ({ agent, task }: Assignment): string => `${agent}: ${firstLine(task)}`
 
 /** Asks the user about each task that leaves this machine. */
-const questionAbout = (
-  list: ReadonlyArray<Assignment>,
-  agents: ReadonlyArray<BatchAgent>
-): Tool.Question | undefined => {
-  const leaving = list.flatMap(({ agent, task }) => {
+const questionAbout = (list: ReadonlyArray<Assignment>, agents: ReadonlyArray<OfferedAgent>) => {
+  const lines = list.map(({ agent, task }) => {
     const place = agents.find(({ name }) => name === agent)?.place
-    return place === undefined ? [] : [{ agent, line: `${agent}: ${task}\n(goes to ${place})` }]
+    return { agent, place, text: `${agent}: ${task}` }
   })
-  return leaving.length === 0
-    ? undefined
-    : {
-        detail: leaving.map(({ line }) => line).join("\n"),
-        grants: [],
-        covers: `tasks for the agents ${[...new Set(leaving.map(({ agent }) => agent))].join(", ")}`
-      }
+  const leaving = new Set(lines.flatMap(({ agent, place }) => (place === undefined ? [] : [agent])))
+  return leavingQuestion(lines, `tasks for the agents ${[...leaving].join(", ")}`)
 }
 
 /** Runs one task. A failure is a result like any other, because the other tasks continue. */

@@ -33,8 +33,14 @@ export const stopEvent = (stop: Stop): ChatEvent =>
     ? { _tag: "UserCancelled" }
     : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
 
-/** A clock that pauses while the user is asked. */
-const stopwatch = (started: number) => {
+/** A clock that pauses while work waits for the user. `elapsed`: milliseconds up to a time, without the pauses. */
+export interface Stopwatch {
+  readonly elapsed: (now: number) => number
+  readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+/** Makes a clock that began at a time. */
+export const stopwatch = (started: number): Stopwatch => {
   let waited = 0
   let since = 0
   let depth = 0

@@ -1,4 +1,4 @@
-import { Context, Effect, Exit, Ref, Schema, Scope } from "effect"
+import { Context, Effect, Exit, Schema, Scope } from "effect"
 import {
   type AgentDefinition,
   type LocalAgent,
@@ -7,6 +7,7 @@ import {
   selectTools
 } from "../../domain/agent/AgentDefinition.ts"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
+import { type AgentResult } from "../../domain/agent/AgentResult.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import type { RecallSource } from "../tools/builtin/Recall.ts"
 import * as Tool from "../tools/Tool.ts"
@@ -16,15 +17,16 @@ import {
   AgentDepth,
   AgentFailure,
   type AgentLimits,
-  type AgentResult,
   type AgentRunner,
   type ExternalRunner,
+  leavingQuestion,
+  type OfferedAgent,
   type Task
 } from "./AgentRunner.ts"
 import * as AgentSlots from "./AgentSlots.ts"
 import { outcomes } from "./ChildMessages.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
-import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
+import { type AgentTool, type ParentAgent, recentSources, type Runtime } from "./LocalAgentStart.ts"
 import * as RunAgents from "./RunAgents.ts"
 
 /** The agents that an agent may start: one tool each, with the agent's name. */
@@ -46,7 +48,9 @@ export interface SubagentsOptions extends ParentAgent {
 
 /** The agents that can be started, as tools and by name. */
 export interface Subagents {
-  /** One tool per agent, in the order of the agents. */
+  /** The agents that are offered to a model. */
+  readonly offered: ReadonlyArray<OfferedAgent>
+  /** One tool per offered agent, in the same order. */
   readonly tools: ReadonlyArray<AgentTool>
   /** The tool `run_agents`, which gives several tasks in one call. Undefined: not offered. */
   readonly batch: Tool.Tool | undefined
@@ -97,18 +101,18 @@ const report = (name: string, { note, reason, text, turns, work }: AgentResult):
 }
 
 /** Returns the name of an agent's tool: the agent's own name, unless the API rejects its first character or length. */
-export const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
+const toolName = (name: string): string => (/^[a-z_]/.test(name) ? name : `agent_${name}`).slice(0, 64)
 
 const nameOf = ({ definition }: KnownAgent): string => toolName(definition.name)
 
 /** Tools that an agent may have in addition to those it inherits. No agent may have their names. */
 const reserved = ["complete_task", "recall", "write_todos", "ask_user", "activate_skill", "run_agents"]
 
-const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind): AgentTool => {
-  const { definition } = knownAgent
-  const { description = "A remote agent.", name } = definition
+const toolOf = ({ agent, description, name: ofTool, place, runner }: Startable, kind: Tool.ToolKind): AgentTool => {
+  const { definition } = agent
+  const { name } = definition
   const tool = Tool.make({
-    name: toolName(name),
+    name: ofTool,
     description: `${description} ${isolationNote}`,
     parameters: Schema.Struct(inputsOf(definition)),
     result: Schema.String,
@@ -117,15 +121,8 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
     timeout: "Infinity",
     title: (inputs) => promptOf(inputs),
     // The user sees each message that leaves this machine.
-    question:
-      definition.kind === "remote"
-        ? (inputs) =>
-            Effect.succeed({
-              detail: `${promptOf(inputs)}\n(goes to ${remotePlace(definition)})`,
-              grants: [],
-              covers: `tasks for the agent ${name}`
-            })
-        : undefined,
+    question: (inputs) =>
+      Effect.succeed(leavingQuestion([{ place, text: promptOf(inputs) }], `tasks for the agent ${name}`)),
     run: (inputs, { activity, progress, waiting }) =>
       Effect.gen(function* () {
         const task: Task = {
@@ -157,7 +154,6 @@ const toolOf = (knownAgent: KnownAgent, runner: AgentRunner, kind: Tool.ToolKind
 export const make = Effect.fn("Subagents.make")(function* (
   options: SubagentsOptions
 ): Effect.fn.Return<Subagents, never, Runtime> {
-  const sources = yield* Ref.make<ReadonlyArray<RecallSource>>([])
   const { agents, warnings } = distinctAgents(options)
   yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
   const host: Host = {
@@ -166,25 +162,21 @@ export const make = Effect.fn("Subagents.make")(function* (
     // The scope of this function is left out: an agent lives in the scope of its caller.
     context: Context.omit(Scope.Scope)(yield* Effect.context<Runtime>()),
     bounds: yield* AgentBounds,
-    slots: options.slots ?? AgentSlots.inMemory(),
-    slotsOf: new WeakMap()
+    slots: options.slots ?? AgentSlots.inMemory()
   }
   const depth = (options.depth ?? 0) + 1
-  const parent: ParentAgent = {
-    ...options,
-    onConversation: (source) => Ref.update(sources, (before) => [source, ...before].slice(0, maxRecallSources))
-  }
-  const tools = toolsOf(host, parent, depth)
+  const sources = yield* recentSources
+  const parent: ParentAgent = { ...options, onConversation: sources.add }
+  const startable = startableBy(host, parent, depth)
+  const offered = offeredOf(host, startable, depth)
   return {
-    tools,
-    batch: batchOf(host, parent, tools, depth),
-    runner: (name) => {
-      const agent = agents.find((one) => one.definition.name === name || nameOf(one) === name)
-      return agent === undefined ? undefined : runnerOf(host, agent, parent, depth)
-    },
+    offered,
+    tools: toolsOf(host, parent, offered),
+    batch: batchOf(host, parent, offered),
+    runner: (name) => startable.find((one) => one.name === name || one.agent.definition.name === name)?.runner,
     inPlace: (definition) =>
       inside(host, { definition, source: "user", file: undefined }, definition, parent, depth - 1),
-    sources: Ref.get(sources)
+    sources: sources.all
   }
 })
 
@@ -196,8 +188,11 @@ interface Host {
   readonly context: Context.Context<Runtime>
   readonly bounds: AgentLimits
   readonly slots: AgentSlots.AgentSlots
-  /** Counts the running agents that one agent started. */
-  readonly slotsOf: WeakMap<ParentAgent, AgentSlots.AgentSlots>
+}
+
+/** An agent that one parent can start. */
+interface Startable extends OfferedAgent {
+  readonly agent: KnownAgent
 }
 
 /** Returns the agents whose tool names are unique, and a warning about each other agent. */
@@ -220,41 +215,52 @@ const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "to
   return { agents: [...byName.values()], warnings }
 }
 
-/** The tools with which agents of this depth are started. None beyond the limit. */
-const toolsOf = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> => {
-  const { agents, bounds, options } = host
-  if (depth > bounds.depth) return []
-  return agents
-    .filter(({ definition, isOptIn = false }) => !isOptIn || options.include?.includes(definition.name) === true)
-    .flatMap((agent) => {
-      const runner = runnerOf(host, agent, parent, depth)
-      return runner === undefined ? [] : [toolOf(agent, runner, kindOf(agent, parent, agents))]
-    })
+/** The agents that a parent can start at a depth. Their runners fail beyond a limit. */
+const startableBy = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<Startable> => {
+  const own = AgentSlots.inMemory()
+  return host.agents.flatMap((agent) => {
+    const { definition } = agent
+    const runner =
+      definition.kind === "local" && definition.runner === "inside"
+        ? inside(host, agent, definition, parent, depth)
+        : outside(host, agent, parent)
+    if (runner === undefined) return []
+    const { description = "A remote agent." } = definition
+    const start = (task: Task) => startBounded(host, own, runner, depth, task)
+    return [{ agent, name: nameOf(agent), description, place: remotePlace(definition), runner: { start } }]
+  })
 }
 
-/** The tool that gives tasks to several of the agents whose tools are offered. */
-const batchOf = (
-  host: Host,
-  parent: ParentAgent,
-  tools: ReadonlyArray<AgentTool>,
+/** The agents that a model is offered at a depth. None beyond the limit. */
+const offeredOf = (
+  { bounds, options }: Host,
+  startable: ReadonlyArray<Startable>,
   depth: number
-): Tool.Tool | undefined => {
-  const { batch: limits } = host.options
-  const offered = new Set(tools.map(({ name }) => name))
-  const agents = host.agents.flatMap((agent): ReadonlyArray<RunAgents.BatchAgent> => {
-    const name = nameOf(agent)
-    const runner = offered.has(name) ? runnerOf(host, agent, parent, depth) : undefined
-    return runner === undefined ? [] : [{ name, runner, place: remotePlace(agent.definition) }]
-  })
-  if (limits === undefined || agents.length === 0) return undefined
-  return RunAgents.make({
-    agents,
-    limits,
-    canFork: parent.fork !== undefined,
-    kind: tools.every(({ kind }) => kind === "read") ? "read" : "execute",
-    report
-  })
-}
+): ReadonlyArray<Startable> =>
+  depth > bounds.depth
+    ? []
+    : startable.filter(
+        ({ agent: { definition, isOptIn = false } }) => !isOptIn || options.include?.includes(definition.name) === true
+      )
+
+const toolsOf = ({ agents }: Host, parent: ParentAgent, offered: ReadonlyArray<Startable>): ReadonlyArray<AgentTool> =>
+  offered.map((one) => toolOf(one, kindOf(one.agent, parent, agents)))
+
+/** The tool that gives tasks to several of the agents that are offered. */
+const batchOf = (
+  { agents, options: { batch: limits } }: Host,
+  parent: ParentAgent,
+  offered: ReadonlyArray<Startable>
+): Tool.Tool | undefined =>
+  limits === undefined || offered.length === 0
+    ? undefined
+    : RunAgents.make({
+        agents: offered,
+        limits,
+        canFork: parent.fork !== undefined,
+        kind: offered.every(({ agent }) => kindOf(agent, parent, agents) === "read") ? "read" : "execute",
+        report
+      })
 
 const withoutCopy = ({ note, ...result }: AgentResult): AgentResult => {
   const why = "It started with its task only: an agent outside this process gets no copy of the conversation."
@@ -284,6 +290,10 @@ const outside = (host: Host, agent: KnownAgent, parent: ParentAgent): AgentRunne
 const agentsIn = ({ agents }: Host, patterns: ReadonlyArray<string> = []): ReadonlyArray<{ readonly name: string }> =>
   agents.map((agent) => ({ name: nameOf(agent) })).filter(({ name }) => patterns.includes(name))
 
+/** The tools with which an agent of this process starts agents at a depth. */
+const nestedTools = (host: Host, parent: ParentAgent, depth: number): ReadonlyArray<AgentTool> =>
+  toolsOf(host, parent, offeredOf(host, startableBy(host, parent, depth), depth))
+
 /** Runs an agent in this process at this depth. */
 const inside = (
   host: Host,
@@ -293,25 +303,16 @@ const inside = (
   depth: number
 ): AgentRunner => ({
   start: (task) =>
-    LocalAgentRunner.start(agent, definition, parent, (child) => toolsOf(host, child, depth + 1), task).pipe(
+    LocalAgentRunner.start(agent, definition, parent, (child) => nestedTools(host, child, depth + 1), task).pipe(
       Effect.provideContext(host.context),
       Effect.provideService(AgentDepth, depth)
     )
 })
 
-const runnerOf = (host: Host, agent: KnownAgent, parent: ParentAgent, depth: number): AgentRunner | undefined => {
-  const { definition } = agent
-  const runner =
-    definition.kind === "local" && definition.runner === "inside"
-      ? inside(host, agent, definition, parent, depth)
-      : outside(host, agent, parent)
-  return runner === undefined ? undefined : { start: (task) => startBounded(host, parent, runner, depth, task) }
-}
-
 /** Starts an agent, unless a limit on depth or number is reached. */
 const startBounded = Effect.fn("Subagents.start")(function* (
   host: Host,
-  parent: ParentAgent,
+  own: AgentSlots.AgentSlots,
   { start }: AgentRunner,
   depth: number,
   task: Task
@@ -324,7 +325,7 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   }
   const counted = yield* Scope.fork(yield* Effect.scope)
   const leave = Scope.close(counted, Exit.void)
-  const running = yield* count(host, parent).pipe(
+  const running = yield* count(host, own).pipe(
     Scope.provide(counted),
     Effect.andThen(start(task)),
     Effect.onError(() => leave)
@@ -336,10 +337,8 @@ const startBounded = Effect.fn("Subagents.start")(function* (
   return running
 })
 
-/** Counts an agent among those that run, until the scope closes. Fails when no more may run. */
-const count = Effect.fnUntraced(function* ({ bounds, slots, slotsOf }: Host, parent: ParentAgent) {
-  const own = slotsOf.get(parent) ?? AgentSlots.inMemory()
-  slotsOf.set(parent, own)
+/** Counts an agent among those that run, until the scope closes. Fails when no more may run. `own`: those of its parent. */
+const count = Effect.fnUntraced(function* ({ bounds, slots }: Host, own: AgentSlots.AgentSlots) {
   for (const [places, most, which] of [
     [slots, bounds.running, "agents"],
     [own, bounds.children, "agents that you started"]

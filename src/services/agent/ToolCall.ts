@@ -5,8 +5,9 @@ import { denial, editedNote } from "../../domain/tools/Approval.ts"
 import { wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
-import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
+import { type Call, type CallContext, type Question, type Tool, ToolFailure, toolsByName } from "../tools/Tool.ts"
 import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
+import type { Stopwatch } from "./RunBounds.ts"
 import {
   type CallAnswer,
   type PendingCall,
@@ -28,8 +29,8 @@ export interface ToolRunOptions {
   readonly emit: (event: ChatEvent) => Effect.Effect<unknown>
   /** Runs work that waits for the user. */
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Milliseconds that the call has waited for the user so far. */
-  readonly waited: () => number
+  /** Milliseconds that the call took up to a time, without those in which it waited for the user. */
+  readonly elapsed: Stopwatch["elapsed"]
   /** Stops the calls when it completes: running calls are abandoned, and calls that have not begun do not begin. Its text goes to the model. */
   readonly stop: Effect.Effect<string>
   readonly hooked: Hooked
@@ -263,7 +264,7 @@ const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: u
   const { gate } = run
   const isOwn = id === run.pending.id
   const tools = isOwn ? run.tools : run.followUps
-  const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
+  const tool = toolsByName(tools).get(name)
   if (tool === undefined) return { answer: unknownTool(name, tools) }
   const isShared = tool.kind === "read" || (isOwn && tool.isAgent)
   return yield* gate.withPermits(isShared ? 1 : maxParallelCalls)(
@@ -282,9 +283,9 @@ const performAll = Effect.fnUntraced(function* (run: CallRun) {
       break
     }
     const id = `${pending.id}.${count}`
-    const [startedAt, waitedBefore] = [yield* Clock.currentTimeMillis, run.waited()]
+    const before = run.elapsed(yield* Clock.currentTimeMillis)
     done = yield* perform(run, name, args, id)
-    const duration = (yield* Clock.currentTimeMillis) - startedAt - (run.waited() - waitedBefore)
+    const duration = run.elapsed(yield* Clock.currentTimeMillis) - before
     // The call that this one replaces shows the rest.
     yield* emit(responseEvent(id, name, done.answer, duration))
   }

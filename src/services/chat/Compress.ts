@@ -121,8 +121,7 @@ const compressWith = Effect.fnUntraced(function* (
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
   const { strategy } = yield* Effect.orDie((yield* Compression).runner(policy.strategy))
-  const prepared = prepare(chat, { policy, strategy, options, turn, promptId, hooks, maxTokens, scale })
-  const isOwnPolicy = options.policy !== undefined
+  const attempt: Attempt = { policy, strategy, options, turn, promptId, hooks, maxTokens, requestBefore, scale }
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
   // An undo restores this view, and then says the same tokens.
@@ -131,20 +130,12 @@ const compressWith = Effect.fnUntraced(function* (
   }
   const sized = strategy.countsByReport ? requestBefore : TokenCount.make(estimatedBefore)
   const cancelled: Made = { outcome: Cancelled.make({ before: sized }), isPrepared: false }
-  const counted = yield* compression(
+  const prepared = prepare(chat, attempt)
+  const made = yield* compression(
     conversation.version,
-    Effect.gen(function* () {
-      const {
-        dropped,
-        isPrepared,
-        outcome,
-        unusable = []
-      } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
-      const isBeforeRequest = turn !== undefined
-      const made: Counted = { outcome, policy, strategy, isOwnPolicy, isBeforeRequest, requestBefore, scale }
-      yield* record(chat, made, options, { dropped, isPrepared, unusable }, turn)
-      return made
-    })
+    Effect.tap(cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled)), (result) =>
+      record(chat, attempt, result)
+    )
   ).pipe(
     Effect.onExit((exit) => {
       // A turn fires it for its own compressions.
@@ -155,7 +146,7 @@ const compressWith = Effect.fnUntraced(function* (
   )
   const unlessCancelled = <E>(work: Effect.Effect<unknown, E>) =>
     cancel === undefined ? work : Effect.raceFirst(work, cancel)
-  const outcome = yield* settled(chat, counted, turn?.mustFit !== true, unlessCancelled)
+  const outcome = yield* settled(chat, attempt, made.outcome, unlessCancelled)
   if (conversation.view === undefined || (!chat.awaitsPostCompress && outcome._tag === "Cancelled")) return outcome
   chat.awaitsPostCompress = false
   const ended = postCompress(trigger, outcome, promptId)
@@ -166,17 +157,17 @@ const compressWith = Effect.fnUntraced(function* (
 /** Appends what follows a compression, if it changed the conversation, and returns its outcome in the model's tokens. */
 const settled = Effect.fnUntraced(function* (
   chat: ChatState,
-  counted: Counted,
-  hasRoom: boolean,
+  attempt: Attempt,
+  outcome: Outcome,
   unlessCancelled: <E>(work: Effect.Effect<unknown, E>) => Effect.Effect<unknown, E>
 ) {
-  const patch = patchOf(counted.outcome)
+  const patch = patchOf(outcome)
   if (patch !== undefined) {
     yield* unlessCancelled(refreshEnvironment(chat))
-    if (hasRoom) yield* appendAfterCompression(chat)
+    if (attempt.turn?.mustFit !== true) yield* appendAfterCompression(chat)
   }
   const { scale = 1, tokens } = yield* requestSize(chat, false)
-  return inModelTokens(counted, tokens, patch === undefined ? counted.scale : scale)
+  return inModelTokens(attempt, outcome, tokens, patch === undefined ? attempt.scale : scale)
 })
 
 /** The result of a compression. `isPrepared`: it was prepared earlier, and its calls are already in the log. */
@@ -206,7 +197,9 @@ interface Attempt {
   readonly hooks: Effect.Success<ReturnType<typeof hooksOf>>
   /** A view that was prepared earlier is used if the request then has at most this many estimated tokens. */
   readonly maxTokens: number
-  /** The model's tokens for one estimated token. */
+  /** The model's tokens of the request before, without a message. */
+  readonly requestBefore: number
+  /** The model's tokens for one estimated token, before. */
   readonly scale: number
 }
 
@@ -269,16 +262,11 @@ const refuseInflated = Effect.fnUntraced(function* (
 /** Commits the result of a compression: its patch, or its failure. */
 const record = Effect.fnUntraced(function* (
   chat: ChatState,
-  counted: Counted,
-  { forced = true, request }: CompressOptions,
-  {
-    dropped,
-    isPrepared,
-    unusable
-  }: Pick<Made, "dropped" | "isPrepared"> & { readonly unusable: ReadonlyArray<string> },
-  turn: BeforeRequest | undefined
+  attempt: Attempt,
+  { dropped, isPrepared, outcome, unusable = [] }: Made
 ) {
-  const { outcome, policy, scale } = counted
+  const { options, policy, scale, turn } = attempt
+  const { forced = true, request } = options
   const event = compressionEvent(outcome, {
     at: yield* Clock.currentTimeMillis,
     dropped,
@@ -292,7 +280,7 @@ const record = Effect.fnUntraced(function* (
   const isCompressed = event._tag === "Compressed"
   const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
     if (isCompressed && turn !== undefined)
-      chat.unreported = inModelTokens(counted, (policy.overhead + viewTokens(conversation)) * scale, scale)
+      chat.unreported = inModelTokens(attempt, outcome, (policy.overhead + viewTokens(conversation)) * scale, scale)
   })
   const committing = commitStep(isCompressed && isPrepared ? adopt(chat, event) : commit(chat, event))
   yield* Effect.uninterruptible(Effect.andThen(committing, note))
@@ -314,32 +302,19 @@ const adopt = (chat: ChatState, event: SessionEvent) =>
     )
   })
 
-/** An outcome in the estimator's tokens, and what is needed to convert it. */
-interface Counted {
-  readonly outcome: Outcome
-  readonly policy: Policy
-  readonly strategy: Strategy
-  /** The caller set the policy: the outcome stays in the strategy's own counts. */
-  readonly isOwnPolicy: boolean
-  /** A request follows, whose message the strategy counts, too. */
-  readonly isBeforeRequest: boolean
-  /** The model's tokens of the request before, without a message. */
-  readonly requestBefore: number
-  /** The model's tokens for one estimated token, before. */
-  readonly scale: number
-}
-
 /**
  * Converts an outcome to the model's tokens. If the conversation changed, they are the sizes of the requests, as `Chat.usage` counts them: for
  * strategies that use the provider's counts, and where no message follows. `requestAfter` is in the model's tokens, too.
  */
 const inModelTokens = (
-  { isBeforeRequest, isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
+  { options, requestBefore, scale, strategy, turn }: Attempt,
+  outcome: Outcome,
   requestAfter: number,
   scaleAfter: number
 ): Outcome => {
-  if (isOwnPolicy) return outcome
-  if (patchOf(outcome) !== undefined && (strategy.countsByReport || !isBeforeRequest)) {
+  // The outcome of a caller's own policy stays in the strategy's own counts.
+  if (options.policy !== undefined) return outcome
+  if (patchOf(outcome) !== undefined && (strategy.countsByReport || turn === undefined)) {
     return withCounts(outcome, requestBefore, requestAfter)
   }
   if (strategy.countsByReport) return outcome

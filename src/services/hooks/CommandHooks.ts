@@ -15,7 +15,7 @@ import {
   uniqueHooks
 } from "../../domain/hooks/HookSettings.ts"
 import { withAbsolutePath } from "../../domain/platform/SearchPath.ts"
-import { firstUnits } from "../../domain/text/Bytes.ts"
+import { firstUnits, joinBytes } from "../../domain/text/Bytes.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import type { KeptOutput } from "../../domain/text/HeadAndTail.ts"
@@ -63,13 +63,8 @@ const script = `if [ -n "$2" ]; then exec "$2" --norc -c "$1" bash; else exec /b
 const decoder = new TextDecoder()
 
 /** The captured output; of a longer one, its beginning. */
-const textOf = ({ dropped, head, tail }: KeptOutput): string => {
-  if (dropped > 0 || tail.length === 0) return decoder.decode(head)
-  const all = new Uint8Array(head.length + tail.length)
-  all.set(head)
-  all.set(tail, head.length)
-  return decoder.decode(all)
-}
+const textOf = ({ dropped, head, tail }: KeptOutput): string =>
+  decoder.decode(dropped > 0 ? head : joinBytes([head, tail]))
 
 /** A hook's name, or the beginning of its command. */
 const shownName = (definition: CommandHook): string => {

@@ -8,14 +8,7 @@ import {
   emptyOutcome
 } from "../../domain/hooks/Hook.ts"
 import type { HookAnswer } from "../../domain/hooks/HookAnswer.ts"
-import {
-  type HookReply,
-  changedBy,
-  matchesEvent,
-  outcomeOf,
-  toolOf,
-  trimmedMatcher
-} from "../../domain/hooks/HookOutcome.ts"
+import { changedBy, matchesEvent, outcomeOf, toolOf, trimmedMatcher } from "../../domain/hooks/HookOutcome.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { PatternMatcher } from "../../domain/text/Pattern.ts"
 import * as Patterns from "../platform/Patterns.ts"
@@ -250,8 +243,8 @@ const runHooks = Effect.fn("HookSystem.fire")(function* (
   const reports = isChained
     ? yield* runInOrder(hooks, event, place, timeout)
     : yield* Effect.forEach(hooks, (each) => runHook(each, event, place, timeout), { concurrency: "unbounded" })
-  const failures = reports.flatMap(({ failure }) => (failure === undefined ? [] : [failure]))
-  const replies = reports.flatMap(({ reply: replies }) => (replies === undefined ? [] : [replies]))
+  const failures = reports.flatMap(({ hook, problem }) => (problem === undefined ? [] : [{ hook, message: problem }]))
+  const replies = reports.flatMap(({ hook, output }) => (output === undefined ? [] : [{ hook, output }]))
   if (place.isReportedByCaller !== true) yield* warn(warned, event._tag, failures)
   return outcomeOf(event._tag, replies, failures, isChained)
 })
@@ -267,12 +260,9 @@ const warn = (warned: Set<string>, event: HookEventName, failures: ReadonlyArray
     { discard: true }
   )
 
-/** One hook's result for one event. */
-interface Report {
-  readonly reply: HookReply | undefined
-  /** Whether the next hook receives its changes. */
-  readonly succeeded: boolean
-  readonly failure: HookFailure | undefined
+/** One hook's answer to one event. */
+interface Report extends Omit<HookAnswer, "_tag"> {
+  readonly hook: string
 }
 
 /** How long interrupted work may take to end: the processes of a command have 5 s, and killing them takes some more. */
@@ -296,7 +286,7 @@ const runInOrder = Effect.fnUntraced(function* (
   for (const each of hooks) {
     const report = yield* runHook(each, current, place, timeout)
     reports.push(report)
-    if (report.succeeded && report.reply !== undefined) current = changedBy(current, report.reply.output)
+    if (report.succeeded && report.output !== undefined) current = changedBy(current, report.output)
   }
   return reports
 })
@@ -308,7 +298,7 @@ const runHook = Effect.fnUntraced(function* (
   event: HookEvent,
   place: HookPlace,
   defaultTimeout: Duration.Input
-) {
+): Effect.fn.Return<Report> {
   const timeout = hook.timeout ?? defaultTimeout
   const exit = yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
@@ -328,17 +318,13 @@ const runHook = Effect.fnUntraced(function* (
       )
     })
   )
+  const { name } = hook
   if (Exit.isSuccess(exit)) {
     const value = exit.value ?? undefined
-    if (value === undefined) return { reply: undefined, succeeded: true, failure: undefined }
-    const answer = isAnswer(value) ? value : { output: value, succeeded: true, problem: undefined }
-    return {
-      reply: answer.output === undefined ? undefined : { hook: hook.name, output: answer.output },
-      succeeded: answer.succeeded,
-      failure: answer.problem === undefined ? undefined : { hook: hook.name, message: answer.problem }
-    }
+    const answer =
+      value !== undefined && isAnswer(value) ? value : { output: value, succeeded: true, problem: undefined }
+    return { hook: name, ...answer }
   }
   const error = Cause.hasInterruptsOnly(exit.cause) ? "it was interrupted" : Cause.squash(exit.cause)
-  const message = errorText(error)
-  return { reply: undefined, succeeded: false, failure: { hook: hook.name, message } }
+  return { hook: name, output: undefined, succeeded: false, problem: errorText(error) }
 })

@@ -16,7 +16,7 @@ import {
   type ShownLines,
   showLines
 } from "../../domain/workspace/FileText.ts"
-import { maxFiles, maxTotalBytes, asksFor } from "../../domain/workspace/ManyFiles.ts"
+import { asksFor, maxFiles, maxTotalBytes, skipReason } from "../../domain/workspace/ManyFiles.ts"
 import { inspect, maxFileBytes, read } from "../platform/RegularFile.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { maxSvgBytes, partialNotice } from "../tools/builtin/ReadFile.ts"
@@ -48,10 +48,7 @@ interface WantedFile {
 }
 
 /** A file before its tokens are counted. */
-interface ReadFile {
-  readonly shown: string
-  readonly kind: AtFile["kind"]
-  readonly bytes: number
+interface ReadFile extends Pick<AtFile, "bytes" | "kind" | "shown"> {
   readonly content: Part | undefined
   /** A notice for the model. */
   readonly notice: string
@@ -111,11 +108,9 @@ const readFile = Effect.fnUntraced(function* (
   const ending = path.extname(place)
   const kind = kindOf(ending, bytes.success)
   const size = bytes.success.length
-  if (kind._tag === "Binary") return leftOut(shown, "binary")
+  const skipped = skipReason(kind, isNamed || asksFor(reference.path, path.basename(place), ending))
+  if (skipped !== undefined || kind._tag === "Binary") return leftOut(shown, skipped ?? "binary")
   if (kind._tag === "Media") {
-    if (!isNamed && !asksFor(reference.path, path.basename(place), ending)) {
-      return leftOut(shown, `${kind.what}, not requested by name`)
-    }
     const data = Base64.encode(bytes.success)
     const content: Part = { inlineData: { mimeType: kind.mimeType, data } }
     return { shown, kind: kind.what, bytes: size, content, notice: "" }

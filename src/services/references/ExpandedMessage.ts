@@ -1,6 +1,7 @@
 import { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { sum } from "../../domain/conversation/Conversation.ts"
+import { fairShare } from "../../domain/conversation/ToolOutputBound.ts"
 import { plural } from "../../domain/text/NumberText.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 
@@ -73,27 +74,6 @@ export const uniqueNotes = (notes: ReadonlyArray<AtNote>): ReadonlyArray<AtNote>
   ...new Map(notes.map((note) => [note.text, note])).values()
 ]
 
-/** The share of a file in the available room. */
-interface TokenShare {
-  readonly file: AtFile
-  /** Tokens that may be shown; at least `tokens` when the whole file fits. */
-  readonly allowed: number
-}
-
-/** Divides the room among files: small files fit whole, and what they leave is divided evenly among the others. */
-export const tokenShares = (expanded: Expanded, room: number): ReadonlyArray<TokenShare> => {
-  const { files, tokens } = expanded
-  let left = Math.max(0, room - (tokens - sum(files.map((file) => file.tokens))))
-  const allowed = new Map<AtFile, number>()
-  const bySize = [...files].sort((one, other) => one.tokens - other.tokens)
-  for (const [i, file] of bySize.entries()) {
-    const share = Math.min(file.tokens, Math.floor(left / (bySize.length - i)))
-    allowed.set(file, share)
-    left -= share
-  }
-  return files.map((file) => ({ file, allowed: allowed.get(file) ?? 0 }))
-}
-
 /** Most files named in a list of sizes. */
 const maxNamed = 5
 
@@ -101,14 +81,15 @@ const maxNamed = 5
 export const sizesText = (expanded: Expanded, room: number): string => {
   const { files, tokens } = expanded
   const count = (number: number) => number.toLocaleString("en-US")
-  const cut = tokenShares(expanded, room)
-    .filter(({ allowed, file }) => allowed < file.tokens)
-    .sort((one, other) => other.file.tokens - one.file.tokens)
+  const sizes = files.map((file) => file.tokens)
+  // As a message is bounded that does not fit: small files fit whole, and the others have equal shares.
+  const share = Math.floor(fairShare(sizes, Math.max(0, room - (tokens - sum(sizes)))))
+  const cut = files.filter((file) => file.tokens > share).sort((one, other) => other.tokens - one.tokens)
   const listed = cut
     .slice(0, maxNamed)
     .map(
-      ({ allowed, file }) =>
-        `${file.shown} (${file.extent === undefined ? "" : `${file.extent}: `}${count(file.tokens)}, of which ${count(allowed)} would fit)`
+      (file) =>
+        `${file.shown} (${file.extent === undefined ? "" : `${file.extent}: `}${count(file.tokens)}, of which ${count(share)} would fit)`
     )
   const more = cut.length > maxNamed ? [`${cut.length - maxNamed} more`] : []
   const head = `${plural(files.length, "file", "files")}, ${plural(tokens, "token", "tokens")}, ${count(Math.max(0, room))} remain`

@@ -8,9 +8,8 @@ import type { Profile } from "../agent/AgentRun.ts"
 import * as MemoryFlush from "../agent/MemoryFlush.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
-import { locateLogs, type SessionFiles } from "../session/SessionFiles.ts"
+import type { SessionFiles } from "../session/SessionFiles.ts"
 import { SessionStore } from "../session/SessionStore.ts"
-import { blobFolderOf } from "../session/TempStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import { Approval, type ApprovalQuestion } from "../tools/Approval.ts"
 import { Plans } from "../tools/Plans.ts"
@@ -19,14 +18,16 @@ import * as FolderTree from "../workspace/FolderTree.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import * as AgentContext from "./AgentContext.ts"
 import * as AgentEquipment from "./AgentEquipment.ts"
+import { type AgentHost, type RuntimeServices } from "./AgentHost.ts"
+import * as AgentNesting from "./AgentNesting.ts"
 import {
   type AgentHandlers,
-  type AgentHost,
+  type AgentParts,
   type HostOptions,
   type HostSession,
-  type RuntimeServices
-} from "./AgentHost.ts"
-import * as AgentNesting from "./AgentNesting.ts"
+  isInteractive,
+  outputsOf
+} from "./AgentParts.ts"
 import { modelRoute, outputGuards } from "./AgentProfile.ts"
 import * as FileRewind from "./FileRewind.ts"
 import { isTrusted, untrustedNotice } from "./FolderTrust.ts"
@@ -49,13 +50,6 @@ interface AddedFolders {
 /** Most files and folders listed for completions, and the time after which they are listed again. */
 const maxListedPaths = 5_000
 const pathsTtl = "10 seconds"
-
-/** The folder of a session's stored outputs; undefined for a session that is not stored in files. */
-const outputsOf = Effect.fnUntraced(function* (id: string | undefined) {
-  const locate = yield* locateLogs
-  const file = id === undefined ? undefined : locate(id)
-  return file === undefined ? undefined : blobFolderOf(file)
-})
 
 /** Opens the workspace. Tools may also read stored outputs and plans, and write the plan. */
 const openWorkspace = Effect.fnUntraced(function* (
@@ -216,25 +210,13 @@ export const make = Effect.fn("AgentAssembly.make")(function* (
   const nesting = yield* AgentNesting.enter(settings, options)
   const plans = id === undefined ? undefined : yield* Plans.make({ folder: path.join(home, "plans"), session: id })
   const approval = yield* makeApproval(settings, options, handlers, nesting.place.approve, plans?.file)
-  return yield* assemble(session, options, handlers, { approval, nesting, plans }).pipe(
+  return yield* openFolder(session, options, plans, handlers.notify).pipe(
+    Effect.flatMap((folder) => assemble({ session, options, handlers, approval, nesting, plans, ...folder })),
     AgentNesting.passOn(nesting.place, approval.mode)
   )
 })
 
-/** What decides how far an agent may go. */
-interface Permissions {
-  readonly approval: Approval["Service"]
-  readonly nesting: AgentNesting.Nesting
-  readonly plans: Plans["Service"] | undefined
-}
-
-/** Where an agent works. */
-interface OpenFolder {
-  readonly workspace: Workspace["Service"]
-  readonly isTrusted: boolean
-  readonly memory: Memory["Service"]
-}
-
+/** Opens the folder in which an agent works, and its memory. */
 const openFolder = Effect.fnUntraced(function* (
   { files, id, settings }: HostSession,
   { addDir = [] }: HostOptions,
@@ -250,7 +232,7 @@ const openFolder = Effect.fnUntraced(function* (
   if (untrusted !== undefined) yield* notify(untrusted)
   const added = workspace.folders.filter((folder) => folder !== root)
   const memory = yield* platform.memory({ root, added, settings: all, own: withDefaults(files.home) })
-  return { workspace, isTrusted: isRootTrusted, memory } satisfies OpenFolder
+  return { workspace, isTrusted: isRootTrusted, memory }
 })
 
 /** Starts what watches the session: its hooks and telemetry. */
@@ -264,51 +246,16 @@ const observe = Effect.fnUntraced(function* (session: HostSession, options: Host
   return { telemetry, ...(yield* SessionObservers.session(session.session, source, notify)) }
 })
 
-const contextOf = Effect.fnUntraced(function* (
-  { chat, id, settings }: HostSession,
-  { instruction }: HostOptions,
-  isInteractive: boolean,
-  { approval, plans }: Permissions,
-  place: OpenFolder,
-  { agents, skills, tools }: AgentEquipment.AgentEquipment
-) {
-  const platform = yield* RuntimePlatform
-  const { ide } = withDefaults(settings)
-  return yield* AgentContext.make({
-    ...place,
-    chat,
-    settings,
-    approval,
-    instruction,
-    interactive: isInteractive,
-    ide: ide.enabled ? yield* platform.ide(place.workspace.root, ide) : undefined,
-    plans,
-    agents: agents.tools.map(({ description, name }) => ({ name, description })),
-    skills,
-    tools: tools.map(({ name }) => name),
-    platform: platform.platform,
-    outputs: yield* outputsOf(id)
-  })
-})
-
 const assemble = Effect.fnUntraced(function* (
-  session: HostSession,
-  options: HostOptions,
-  handlers: AgentHandlers,
-  permissions: Permissions
+  parts: AgentParts
 ): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
+  const { approval, handlers, memory, options, session, workspace } = parts
   const { chat, id, settings } = session
   const { confirmShortening, notify } = handlers
-  const isInteractive = handlers.isInteractive ?? handlers.ask !== undefined
-  const place = yield* openFolder(session, options, permissions.plans, notify)
-  const { memory, workspace } = place
   const { leave, opening, telemetry } = yield* observe(session, options, notify, workspace.root)
-  const equipment =
-    options.tools === false
-      ? AgentEquipment.noEquipment
-      : yield* AgentEquipment.make({ session, handlers, ...permissions, ...place })
+  const equipment = options.tools === false ? AgentEquipment.noEquipment : yield* AgentEquipment.make(parts)
   const { agents, commands, definitions, tools } = equipment
-  const context = yield* contextOf(session, options, isInteractive, permissions, place, equipment)
+  const context = yield* AgentContext.make(parts, equipment)
 
   const clearing = yield* Ref.make<Clearing>(undefined)
   const profile = yield* profileOf(session, handlers, equipment, context, clearing)
@@ -322,15 +269,15 @@ const assemble = Effect.fnUntraced(function* (
     chat,
     workspace,
     files: withDefaults(settings).files,
-    search: isInteractive,
+    search: isInteractive(handlers),
     agents: agents.tools.map(({ name }) => name),
     confirmShortening
   }
-  const run = yield* MessageSender.make({ profile, approval: permissions.approval, context, references, opening })
+  const run = yield* MessageSender.make({ profile, approval, context, references, opening })
   return {
     agents,
     definitions,
-    approval: permissions.approval,
+    approval,
     tools,
     paths: yield* listedPaths(workspace),
     context,

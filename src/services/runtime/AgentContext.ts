@@ -4,44 +4,22 @@ import { memoryText } from "../../domain/memory/MemoryText.ts"
 import { repeatedRules } from "../../domain/memory/RepeatedRules.ts"
 import { day, sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
 import { isModern, type Offer } from "../../domain/prompt/PromptInputs.ts"
-import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
+import { withDefaults } from "../../domain/settings/Settings.ts"
+import type { Subagents } from "../agent/Subagents.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
-import type { Chat } from "../chat/Chat.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import type { Memory } from "../memory/Memory.ts"
 import { Environment } from "../platform/Environment.ts"
 import * as EnvironmentMessage from "../prompt/EnvironmentMessage.ts"
 import * as SystemPrompt from "../prompt/SystemPrompt.ts"
-import type { Approval } from "../tools/Approval.ts"
-import type { Plans } from "../tools/Plans.ts"
+import type { SessionFiles } from "../session/SessionFiles.ts"
+import type { Tool } from "../tools/Tool.ts"
 import { type IdeUpdates, makeUpdates, IdeContext } from "../workspace/IdeContext.ts"
 import { Workspace } from "../workspace/Workspace.ts"
+import { type AgentParts, isInteractive, outputsOf } from "./AgentParts.ts"
+import { RuntimePlatform } from "./RuntimePlatform.ts"
 
 /** The context of an agent outside the conversation: its system prompt, memory and environment. */
-
-/** What an agent's context is made from. */
-export interface AgentContextOptions {
-  readonly chat: Chat["Service"]
-  readonly settings: SettingsFile
-  readonly approval: Approval["Service"]
-  readonly workspace: Workspace["Service"]
-  readonly isTrusted: boolean
-  readonly interactive: boolean
-  /** `HostOptions.instruction`. */
-  readonly instruction: Effect.Effect<string | undefined> | undefined
-  readonly memory: Memory["Service"]
-  /** Undefined: the editor is not reported. */
-  readonly ide: IdeContext["Service"] | undefined
-  /** Undefined: there is no plan mode. */
-  readonly plans: Plans["Service"] | undefined
-  readonly agents: ReadonlyArray<Offer>
-  readonly skills: ReadonlyArray<Offer>
-  readonly tools: ReadonlyArray<string>
-  /** The platform as Node names it. */
-  readonly platform: string
-  /** The folder of outputs that were too long. */
-  readonly outputs: string | undefined
-}
 
 /** The context of an agent, kept up to date. */
 export interface AgentContext {
@@ -77,10 +55,19 @@ interface Built {
   readonly day: string | undefined
 }
 
+type Platform = Environment | FileSystem.FileSystem | Path.Path | RuntimePlatform | SessionFiles
+
 /** What the context is made with, and what the conversation has of it. */
 interface State {
-  readonly options: AgentContextOptions
-  readonly platform: Context.Context<Environment | FileSystem.FileSystem | Path.Path>
+  readonly parts: AgentParts
+  readonly equipment: {
+    readonly agents: Pick<Subagents, "tools">
+    readonly skills: ReadonlyArray<Offer>
+    readonly tools: ReadonlyArray<Tool>
+  }
+  /** Undefined: the editor is not reported. */
+  readonly ide: IdeContext["Service"] | undefined
+  readonly platform: Context.Context<Platform>
   readonly defaulted: ReturnType<typeof withDefaults>
   readonly hooks: HookSystem["Service"]
   readonly ideUpdates: IdeUpdates | undefined
@@ -88,27 +75,28 @@ interface State {
   readonly built: Ref.Ref<Built>
 }
 
-const approvedPlan = ({ options: { plans } }: State) => (plans === undefined ? Effect.undefined : plans.approved)
+const approvedPlan = ({ parts: { plans } }: State) => (plans === undefined ? Effect.undefined : plans.approved)
 
-const ownInstruction = ({ options }: State) => options.instruction ?? Effect.undefined
+const ownInstruction = ({ parts: { options } }: State) => options.instruction ?? Effect.undefined
 
 const buildPrompt = Effect.fnUntraced(function* (
   state: State
 ): Effect.fn.Return<SystemPrompt.BuiltPrompt, SystemPrompt.SystemPromptError> {
   const own = yield* ownInstruction(state)
   if (own !== undefined) return { text: own, sections: [{ key: "systemMd", text: own }], notices: [] }
-  const { defaulted, hooks, options } = state
-  const { agents, approval, chat, interactive, isTrusted, memory, plans, skills, tools, workspace } = options
+  const { defaulted, equipment, hooks, parts } = state
+  const { agents, skills, tools } = equipment
+  const { approval, handlers, isTrusted, memory, plans, session, workspace } = parts
   const mode = yield* approval.mode
-  const { model } = yield* chat.settings
+  const { model } = yield* session.chat.settings
   return yield* SystemPrompt.build({
     size: defaulted.prompt.size,
     model,
-    interactive,
+    interactive: isInteractive(handlers),
     mode,
-    agents,
+    agents: agents.tools.map(({ description, name }) => ({ name, description })),
     skills,
-    tools,
+    tools: tools.map(({ name }) => name),
     hasHooks: hooks.has("BeforeAgent") || hooks.has("SessionStart") || hooks.has("AfterTool"),
     isGit: yield* state.isGit,
     planFile: mode === "plan" ? plans?.file : yield* approvedPlan(state),
@@ -121,27 +109,29 @@ const buildPrompt = Effect.fnUntraced(function* (
 
 const environmentOf = (state: State): AgentContext["environment"] =>
   Effect.gen(function* () {
-    const { defaulted, ideUpdates, options } = state
+    const { defaulted, equipment, ideUpdates, parts } = state
     const { environment, prompt } = defaulted
+    const { tools } = equipment
     if (prompt.size === "none") return undefined
     // Without tools, where the server works says nothing to a model with an instruction of its own.
-    if (options.tools.length === 0 && (yield* ownInstruction(state)) !== undefined) return undefined
+    if (tools.length === 0 && (yield* ownInstruction(state)) !== undefined) return undefined
+    const { platform } = yield* RuntimePlatform
     const { variables } = yield* Environment
     return yield* EnvironmentMessage.make({
-      platform: options.platform,
+      platform,
       sandbox: sandboxOf((yield* variables)["SANDBOX"]),
-      outputs: options.tools.includes("read_file") ? options.outputs : undefined,
+      outputs: tools.some(({ name }) => name === "read_file") ? yield* outputsOf(parts.session.id) : undefined,
       approvedPlan: approvedPlan(state),
       ide: ideUpdates?.full,
       tree: environment.tree,
       items: environment.items
     })
-  }).pipe(Effect.provideService(Workspace, state.options.workspace), Effect.provideContext(state.platform))
+  }).pipe(Effect.provideService(Workspace, state.parts.workspace), Effect.provideContext(state.platform))
 
 /** The inputs of the system prompt that may change during a conversation. */
 const promptInputs = Effect.fnUntraced(function* (state: State) {
-  const { approval, chat, memory } = state.options
-  const { model } = yield* chat.settings
+  const { approval, memory, session } = state.parts
+  const { model } = yield* session.chat.settings
   const own = yield* ownInstruction(state)
   return JSON.stringify([
     isModern({ model }),
@@ -153,8 +143,8 @@ const promptInputs = Effect.fnUntraced(function* (state: State) {
 })
 
 const refresh = Effect.fnUntraced(function* (state: State) {
-  const { built, defaulted, options } = state
-  const { chat, memory } = options
+  const { built, defaulted, parts } = state
+  const { memory, session } = parts
   const before = yield* Ref.get(built)
   const instruction = yield* promptInputs(state)
   const today = day(yield* Clock.currentTimeMillis, undefined)
@@ -165,7 +155,7 @@ const refresh = Effect.fnUntraced(function* (state: State) {
   // An approved plan is named in both, so both change together.
   const own = yield* ownInstruction(state)
   const isStale = before.instruction === undefined || before.plan !== plan || before.day !== today || before.own !== own
-  yield* chat
+  yield* session.chat
     .configure({
       systemInstruction: prompt.text === "" ? undefined : prompt.text,
       // A compression may remove what tools and the editor reported, so both are read again.
@@ -185,7 +175,7 @@ const refresh = Effect.fnUntraced(function* (state: State) {
   return before.instruction === undefined ? prompt.notices : []
 })
 
-const editorUpdates = Effect.fnUntraced(function* ({ ideUpdates, options: { ide } }: State) {
+const editorUpdates = Effect.fnUntraced(function* ({ ide, ideUpdates }: State) {
   const update = ideUpdates === undefined ? undefined : yield* ideUpdates.next
   const problem = ide === undefined ? undefined : yield* ide.problem
   return update === undefined
@@ -195,14 +185,20 @@ const editorUpdates = Effect.fnUntraced(function* ({ ideUpdates, options: { ide 
 
 /** Makes the context. Nothing is read before it is used. */
 export const make = Effect.fn("AgentContext.make")(function* (
-  options: AgentContextOptions
-): Effect.fn.Return<AgentContext, never, Environment | FileSystem.FileSystem | HookSystem | Path.Path> {
-  const { ide, memory, settings, workspace } = options
-  const platform = yield* Effect.context<Environment | FileSystem.FileSystem | Path.Path>()
+  parts: AgentParts,
+  equipment: State["equipment"]
+): Effect.fn.Return<AgentContext, never, Platform | HookSystem> {
+  const { memory, session, workspace } = parts
+  const runtime = yield* RuntimePlatform
+  const platform = yield* Effect.context<Platform>()
+  const defaulted = withDefaults(session.settings)
+  const ide = defaulted.ide.enabled ? yield* runtime.ide(workspace.root, defaulted.ide) : undefined
   const state: State = {
-    options,
+    parts,
+    equipment,
+    ide,
     platform,
-    defaulted: withDefaults(settings),
+    defaulted,
     hooks: yield* HookSystem,
     ideUpdates: ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide),
     isGit: yield* Effect.cached(Effect.provideContext(EnvironmentMessage.isGit(workspace.root), platform)),

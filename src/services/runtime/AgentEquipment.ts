@@ -1,7 +1,6 @@
 import { Effect, type FileSystem, Path, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import { remotePlace } from "../../domain/agent/AgentDefinition.ts"
 import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
@@ -40,8 +39,8 @@ import { Skills } from "../tools/Skills.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { UserPrompt } from "../tools/UserPrompt.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-import type { AgentHandlers, AgentHost, HostSession, RuntimeServices } from "./AgentHost.ts"
-import type { Nesting } from "./AgentNesting.ts"
+import type { AgentHost, RuntimeServices } from "./AgentHost.ts"
+import type { AgentHandlers, AgentParts, HostSession } from "./AgentParts.ts"
 import { outputGuards } from "./AgentProfile.ts"
 import { builtinTools } from "./BuiltinTools.ts"
 import { recorderOf } from "./FileRewind.ts"
@@ -116,35 +115,15 @@ const noServers: McpOffer = { tools: [], problems: [] }
 const startServers = Effect.fnUntraced(function* (servers: McpServersSettings) {
   if (Object.keys(servers).length === 0) return noServers
   const { version } = yield* RuntimePlatform
-  const { McpServers } = yield* Effect.promise(() => import("../tools/McpServers.ts"))
-  return yield* McpServers.start(servers, { version })
+  const { start } = yield* Effect.promise(() => import("../tools/McpServers.ts"))
+  return yield* start(servers, { version })
 })
 
 /** The tools and the inbox of agents that run in the background, and report between two turns. */
-const backgroundAgents = Effect.fnUntraced(function* (
-  { runner, tools }: Subagents.Subagents,
-  places: ReadonlyMap<string, string>,
-  canFork: boolean
-) {
+const backgroundAgents = Effect.fnUntraced(function* ({ offered: agents }: Subagents.Subagents, canFork: boolean) {
   const mailbox = yield* Mailbox.make
-  const agents = tools.flatMap(({ description, name }) => {
-    const agentRunner = runner(name)
-    if (agentRunner === undefined) return []
-    // The user sees each message that leaves this machine.
-    const place = places.get(name)
-    const question = (detail: string) => ({
-      detail: `${detail}\n(goes to ${place})`,
-      grants: [],
-      covers: `messages to the agent ${name}`
-    })
-    return [{ name, description, runner: agentRunner, ...(place === undefined ? {} : { question }) }]
-  })
-  const children = yield* AgentMessages.makeChildren({ agents, mailbox, canFork })
-  return {
-    tools: AgentMessageTools.tools(children, mailbox),
-    inbox: mailbox.deliver,
-    reminder: children.alive
-  }
+  const messages = yield* AgentMessages.make({ agents, mailbox, canFork })
+  return { tools: AgentMessageTools.tools(messages, mailbox), inbox: mailbox.deliver, reminder: messages.alive }
 })
 
 /** Asks the user through the handler. If the user has left, the model receives a failure. */
@@ -170,6 +149,7 @@ export interface AgentEquipment extends Pick<AgentHost, "agents" | "definitions"
 export const noEquipment: AgentEquipment = {
   commands: Effect.succeed([]),
   agents: {
+    offered: [],
     tools: [],
     batch: undefined,
     runner: () => undefined,
@@ -180,18 +160,6 @@ export const noEquipment: AgentEquipment = {
   tools: [],
   skills: [],
   background: {}
-}
-
-/** Where an agent works and what it is made from. */
-export interface EquipmentOptions {
-  readonly session: HostSession
-  readonly handlers: AgentHandlers
-  readonly approval: Approval["Service"]
-  readonly nesting: Nesting
-  readonly workspace: Workspace["Service"]
-  readonly memory: Memory["Service"]
-  readonly plans: Plans["Service"] | undefined
-  readonly isTrusted: boolean
 }
 
 /** Command lines that the settings run without a tool call of the model. */
@@ -209,7 +177,7 @@ const reportAll = (notify: Notify, texts: ReadonlyArray<string>) =>
   Effect.forEach(texts, (text) => notify(message(text)), { discard: true })
 
 /** Files whose change would steer the agent: memory files, and files that commands of the settings name. */
-const steeringFiles = ({ memory, session: { files, settings }, workspace }: EquipmentOptions, path: Path.Path) =>
+const steeringFiles = ({ memory, session: { files, settings }, workspace }: AgentParts, path: Path.Path) =>
   Effect.map(memory.load, ({ blocks }) => [
     ...blocks.flatMap(({ file, imports }) => [file, ...imports]).map((place) => [place, memoryReason] as const),
     ...commandsOf(settings, files)
@@ -219,7 +187,7 @@ const steeringFiles = ({ memory, session: { files, settings }, workspace }: Equi
 
 /** The built-in tools and those of the MCP servers. Each loads the memory files of the folders that it touches. */
 const workspaceTools = Effect.fnUntraced(function* (
-  options: EquipmentOptions,
+  options: AgentParts,
   commands: BackgroundCommands.BackgroundCommandList,
   serverTools: ReadonlyArray<Tool>
 ) {
@@ -248,7 +216,7 @@ type SubagentServices =
 
 /** The agents to which this one can delegate, with these tools at most. */
 const makeSubagents = Effect.fnUntraced(function* (
-  { approval, memory, nesting, session: { chat, id, session, settings }, workspace }: EquipmentOptions,
+  { approval, memory, nesting, session: { chat, id, session, settings }, workspace }: AgentParts,
   tools: ReadonlyArray<Tool>,
   { definitions, runners }: AvailableAgents
 ) {
@@ -287,16 +255,7 @@ const makeSubagents = Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(Approval, approval))
 })
 
-/** Where agents of other machines are, by the name of their tools. */
-const remotePlaces = ({ definitions }: AvailableAgents): ReadonlyMap<string, string> =>
-  new Map(
-    definitions.agents.flatMap(({ definition }) => {
-      const place = remotePlace(definition)
-      return place === undefined ? [] : [[Subagents.toolName(definition.name), place] as const]
-    })
-  )
-
-const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
+const planTools = ({ approval, plans, workspace }: AgentParts) =>
   plans === undefined
     ? Effect.succeed([])
     : Effect.all([enterPlanMode, exitPlanMode]).pipe(
@@ -307,7 +266,7 @@ const planTools = ({ approval, plans, workspace }: EquipmentOptions) =>
 
 /** Makes the tools, and finds the skills and agents. What it starts ends with the scope. */
 export const make = Effect.fn("AgentEquipment.make")(function* (
-  options: EquipmentOptions
+  options: AgentParts
 ): Effect.fn.Return<AgentEquipment, never, RuntimeServices | Scope.Scope> {
   const { handlers, isTrusted, memory, session, workspace } = options
   const { answer, notify } = handlers
@@ -327,9 +286,7 @@ export const make = Effect.fn("AgentEquipment.make")(function* (
   const canFork = withDefaults(settings).subagents.forkTokens > 0
   const background =
     settings.backgroundAgents === true && subagents.tools.length > 0
-      ? yield* backgroundAgents(subagents, remotePlaces(available), canFork).pipe(
-          Effect.provideService(AgentBounds, bounds)
-        )
+      ? yield* Effect.provideService(backgroundAgents(subagents, canFork), AgentBounds, bounds)
       : undefined
   return {
     commands: commands.all,

@@ -5,7 +5,6 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import type { RecentActivity } from "../../domain/telemetry/Telemetry.ts"
-import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { KnownAgents } from "../agent/AgentDefinitions.ts"
 import type { RunOptions } from "../agent/AgentRun.ts"
 import type { Runtime } from "../agent/LocalAgentStart.ts"
@@ -16,56 +15,15 @@ import type { Environment } from "../platform/Environment.ts"
 import type { SessionFiles } from "../session/SessionFiles.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
 import type { Settings } from "../settings/Settings.ts"
-import type { Closed } from "../terminal/ChatTerminal.ts"
-import type { Approval, ApprovalOptions } from "../tools/Approval.ts"
+import type { Approval } from "../tools/Approval.ts"
 import type { BackgroundCommandList } from "../tools/builtin/BackgroundCommands.ts"
 import type { Tool } from "../tools/Tool.ts"
-import type { UserQuestion } from "../tools/UserPrompt.ts"
 import type { Trust } from "../workspace/Trust.ts"
 import type { AgentContext } from "./AgentContext.ts"
 import type { FileRewind } from "./FileRewind.ts"
-import type { Notify } from "./RuntimeNotice.ts"
 import type { RuntimePlatform } from "./RuntimePlatform.ts"
-import type { OpenSession } from "./SessionOpening.ts"
 
-/** The contract of an assembled agent: its options, its callbacks, and how messages are sent to it. */
-
-/** The parts of an open session that an agent works with. */
-export type HostSession = Pick<OpenSession, "chat" | "files" | "id" | "isNew" | "session" | "settings">
-
-/** Options of an agent. What is absent comes from the settings. */
-export interface HostOptions {
-  /** Which calls run without asking. */
-  readonly approve?: ApprovalMode | undefined
-  /** False: the agent has no tools and only answers. */
-  readonly tools?: boolean | undefined
-  /** What takes the place of the system prompt, looked up before each message. Undefined: nothing does. */
-  readonly instruction?: Effect.Effect<string | undefined> | undefined
-  /** Folders beside the working folder that tools may use; each has to exist. */
-  readonly addDir?: ReadonlyArray<string> | undefined
-  /** The session takes the place of another one that was cleared; hooks get that as its source. */
-  readonly isCleared?: boolean | undefined
-  /** The agent sends nothing: its context is only inspected, and session hooks do not run. */
-  readonly isPreview?: boolean | undefined
-  /** It is an agent that another process started and counts: it has its parent's approval mode, and session hooks do not run. */
-  readonly isAgentProcess?: boolean | undefined
-}
-
-/** The callbacks by which an agent reaches its user. All except `notify` may be absent; the user cannot be asked then. */
-export interface AgentHandlers {
-  /** Receives notices that are not part of an answer. */
-  readonly notify: Notify
-  /** Decides about a call that needs approval. Absent: such calls are denied. */
-  readonly ask?: ApprovalOptions["ask"]
-  /** Whether the system prompt speaks of a user who sees each step. Default: where `ask` is given. */
-  readonly isInteractive?: boolean | undefined
-  /** Answers a question of the model. Absent: the model has no tool to ask with. */
-  readonly answer?: ((question: UserQuestion) => Effect.Effect<string, Closed>) | undefined
-  /** Asks whether referenced files that do not fit are sent shortened. `sizes` lists what does not fit. Absent: they are. */
-  readonly confirmShortening?: ((sizes: string) => Effect.Effect<boolean>) | undefined
-  /** Whether the program can replace the conversation by a new one. Absent: a hook's request for one is refused. */
-  readonly canRestart?: boolean | undefined
-}
+/** The contract of an assembled agent, and how messages are sent to it. */
 
 /** Options of one message. */
 export interface SendOptions extends Pick<

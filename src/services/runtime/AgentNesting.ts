@@ -16,7 +16,6 @@ import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { AgentBounds, AgentDepth, type AgentLimits } from "../agent/AgentRunner.ts"
 import type { AgentSlots } from "../agent/AgentSlots.ts"
 import { Environment } from "../platform/Environment.ts"
-import type { HostOptions } from "./AgentHost.ts"
 import { AgentNestingError } from "./RuntimeError.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 
@@ -86,7 +85,10 @@ export const find = Effect.fn("AgentNesting.find")(function* (settings: Settings
 /** Finds the position of an agent, and counts the agent until the scope closes, unless the user or its parent process started it. */
 export const enter = Effect.fn("AgentNesting.enter")(function* (
   settings: SettingsFile,
-  { isAgentProcess = false, isPreview = false }: Pick<HostOptions, "isAgentProcess" | "isPreview">
+  {
+    isAgentProcess = false,
+    isPreview = false
+  }: { readonly isAgentProcess?: boolean | undefined; readonly isPreview?: boolean | undefined }
 ) {
   const nesting = yield* find(settings, isAgentProcess)
   const { bounds, place, slots } = nesting

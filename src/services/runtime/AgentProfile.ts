@@ -6,7 +6,7 @@ import { summarize } from "../agent/OutputSummary.ts"
 import type { Model } from "../model/Model.ts"
 import { Router } from "../model/Router.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import type { HostSession } from "./AgentHost.ts"
+import type { HostSession } from "./AgentParts.ts"
 
 /** The parts of an agent's profile that come from the settings. */
 
@@ -17,10 +17,14 @@ const defaultSummaryTokens = 2_000
 export const outputGuards = ({ loopDetection, model: family, redactSecrets, summarizeToolOutput }: SettingsFile) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<Model | TokenCounter>()
-    const loops = yield* LoopDetector.make({
-      ...LoopDetector.fromNumbers(loopDetectionOf(loopDetection)),
-      ...(family === undefined ? {} : { family })
-    })
+    const numbers = loopDetectionOf(loopDetection)
+    const loops =
+      numbers === undefined
+        ? undefined
+        : yield* LoopDetector.make({
+            ...LoopDetector.fromNumbers(numbers),
+            ...(family === undefined ? {} : { family })
+          })
     if (summarizeToolOutput === undefined) return { loops }
     return {
       loops,

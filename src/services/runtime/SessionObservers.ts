@@ -1,4 +1,5 @@
 import { Cause, Effect, Exit, Path, Predicate, type Scope } from "effect"
+import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { hookProblemText, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
@@ -12,7 +13,6 @@ import {
 import * as CommandHooks from "../hooks/CommandHooks.ts"
 import * as Hooked from "../hooks/Hooked.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
-import * as SessionHooks from "../hooks/SessionHooks.ts"
 import { Environment } from "../platform/Environment.ts"
 import { locateLogs } from "../session/SessionFiles.ts"
 import { Telemetry } from "../telemetry/Telemetry.ts"
@@ -119,15 +119,18 @@ export const session = Effect.fn("SessionObservers.session")(function* (
     event._tag === "Notice" ? notify(message(event.message)) : Effect.void
   )
   yield* Effect.addFinalizer((exit) =>
-    SessionHooks.end(hooked, endReason).pipe(
-      Effect.interruptible,
-      Effect.timeoutOption(
-        Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? endHooksTimeout.interrupted : endHooksTimeout.normal
+    hooked
+      .fire({ _tag: "SessionEnd", reason: endReason })
+      .pipe(
+        Effect.interruptible,
+        Effect.timeoutOption(
+          Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? endHooksTimeout.interrupted : endHooksTimeout.normal
+        )
       )
-    )
   )
+  const { context } = yield* hooked.fire({ _tag: "SessionStart", source })
   return {
-    opening: yield* SessionHooks.start(hooked, source),
+    opening: context === undefined ? undefined : hookMessage(context),
     leave: (reason) =>
       Effect.sync(() => {
         endReason = reason

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Schema, type Scope } from "effect"
+import { Duration, Effect, Option, Schema, type Scope } from "effect"
 import type * as McpSchema from "effect/ai/McpSchema"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
@@ -32,43 +32,36 @@ const maxToolsPerServer = 128
 const maxSchemaChars = 32_768
 const titleWidth = 160
 
-/** Tools of the MCP servers that the settings name. */
-export class McpServers extends Context.Service<McpServers, McpOffer>()("palimpsest/services/tools/McpServers") {
-  /**
-   * Starts or reaches all servers in parallel and lists their tools. A server that fails is reported as a problem, not as a failure.
-   * Each keeps its process or connection until the scope closes. If it ends earlier, calls of its tools say so.
-   */
-  static readonly start = Effect.fn("McpServers.start")(function* (
-    servers: McpServersSettings,
-    options: McpOptions
-  ): Effect.fn.Return<McpOffer, never, Needs | Scope.Scope> {
-    const scope = yield* Effect.scope
-    const tools: Array<Tool> = []
-    const problems: Array<string> = []
-    const started = yield* Effect.forEach(
-      Object.entries(servers),
-      ([server, settings]) =>
-        Effect.map(Effect.result(startServer(scope, settings, options)), (result) => ({ server, settings, result })),
-      { concurrency: "unbounded" }
-    )
-    // In the order of the settings, so that each tool has the same name in each session.
-    for (const { result, server, settings } of started) {
-      if (result._tag === "Failure") {
-        problems.push(`The MCP server ${server} is ignored: ${result.failure}`)
-        continue
-      }
-      const timeout = settings.timeout === undefined ? callTimeout : Duration.millis(settings.timeout)
-      const offer = offerOf(server, result.success, timeout, new Set(tools.map(({ name }) => name)))
-      tools.push(...offer.tools)
-      problems.push(...offer.problems)
+/**
+ * Starts or reaches all servers in parallel and lists their tools. A server that fails is reported as a problem, not as a failure.
+ * Each keeps its process or connection until the scope closes. If it ends earlier, calls of its tools say so.
+ */
+export const start = Effect.fn("McpServers.start")(function* (
+  servers: McpServersSettings,
+  options: McpOptions
+): Effect.fn.Return<McpOffer, never, Needs | Scope.Scope> {
+  const scope = yield* Effect.scope
+  const tools: Array<Tool> = []
+  const problems: Array<string> = []
+  const started = yield* Effect.forEach(
+    Object.entries(servers),
+    ([server, settings]) =>
+      Effect.map(Effect.result(startServer(scope, settings, options)), (result) => ({ server, settings, result })),
+    { concurrency: "unbounded" }
+  )
+  // In the order of the settings, so that each tool has the same name in each session.
+  for (const { result, server, settings } of started) {
+    if (result._tag === "Failure") {
+      problems.push(`The MCP server ${server} is ignored: ${result.failure}`)
+      continue
     }
-    return { tools, problems }
-  })
-
-  /** `start` as a layer. */
-  static readonly layer = (servers: McpServersSettings, options: McpOptions) =>
-    Layer.effect(McpServers, McpServers.start(servers, options))
-}
+    const timeout = settings.timeout === undefined ? callTimeout : Duration.millis(settings.timeout)
+    const offer = offerOf(server, result.success, timeout, new Set(tools.map(({ name }) => name)))
+    tools.push(...offer.tools)
+    problems.push(...offer.problems)
+  }
+  return { tools, problems }
+})
 
 /** The tools of one server, under names that are not taken. */
 const offerOf = (

@@ -113,6 +113,15 @@ export interface Tool {
   readonly call: (args: unknown, context: CallContext) => Effect.Effect<Call, ToolFailure>
 }
 
+/** Tools by each name that a call may use. A tool's own name counts before the alias of another. */
+export const toolsByName = (tools: ReadonlyArray<Tool>): ReadonlyMap<string, Tool> => {
+  const inOrder = tools.toReversed()
+  return new Map([
+    ...inOrder.flatMap((tool) => tool.aliases.map((alias) => [alias, tool] as const)),
+    ...inOrder.map((tool) => [tool.name, tool] as const)
+  ])
+}
+
 /** The declaration of a tool. */
 export interface ToolOptions<P extends Schema.Constraint, S extends Schema.Constraint> {
   readonly name: string

@@ -12,7 +12,8 @@ import {
   withValue
 } from "../../../src/domain/settings/SettingsKey.ts"
 import { mask, shownValue } from "../../../src/domain/settings/SettingsSecrets.ts"
-import { editDistance, closestName } from "../../../src/domain/text/SpellingSuggestion.ts"
+import { distance } from "../../../src/domain/text/EditDistance.ts"
+import { closestName } from "../../../src/domain/text/SpellingSuggestion.ts"
 
 const pathOf = (text: string) => {
   const key = keyOf(text)
@@ -227,8 +228,8 @@ describe("the spelling suggestion", () => {
     ["kitten", "sitting", 3]
   ] as const) {
     it(`${one || "the empty text"} is ${far} from ${other}`, () => {
-      assert.strictEqual(editDistance(one, other), far)
-      assert.strictEqual(editDistance(other, one), far)
+      assert.strictEqual(distance(one, other, 100), far)
+      assert.strictEqual(distance(other, one, 100), far)
     })
   }
 

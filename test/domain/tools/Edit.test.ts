@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { distance, edit, type EditStrategy, hasCrLf } from "../../../src/domain/tools/Edit.ts"
+import { distance } from "../../../src/domain/text/EditDistance.ts"
+import { edit, type EditStrategy, hasCrLf } from "../../../src/domain/tools/Edit.ts"
 import { corpus } from "../../support/corpus.ts"
 import { runsOf } from "../../support/runs.ts"
 

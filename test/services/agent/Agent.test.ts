@@ -3,12 +3,13 @@ import { TestClock } from "effect/testing"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import { itemTokens, view } from "../../../src/domain/conversation/Conversation.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
-import { make, off } from "../../../src/services/agent/LoopDetector.ts"
+import { make } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
 import { Model } from "../../../src/services/model/Model.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../support/agents.ts"
+import { noLoops } from "../../support/noLoops.ts"
 import { taken } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -106,7 +107,7 @@ describe("Agent", () => {
           const parts = Array.from({ length: Math.ceil(words.length / chars) }, (_, n) =>
             text(words.slice(n * chars, (n + 1) * chars))
           )
-          const loops = yield* make({ check: false })
+          const loops = yield* make({ checkAfter: Infinity })
           const { run } = yield* agent({ loops, answers: [calling(...parts), calling(...parts)] })
           const { events } = yield* taken(run("go"))
           return {
@@ -167,7 +168,7 @@ describe("Agent", () => {
     for (const [where, part] of [
       ["a summary of a result", { summarize: () => Effect.never }],
       ["a router", { route: () => Effect.never }],
-      ["a look for loops", { loops: { ...off, turn: () => Effect.never } }]
+      ["a look for loops", { loops: { ...noLoops, turn: () => Effect.never } }]
     ] as const) {
       it.effect(`a cancel takes effect during ${where}`, function* () {
         const { run } = yield* agent({
@@ -222,7 +223,7 @@ describe("Agent", () => {
     })
 
     it.effect("a message that is kept without an answer leaves room for others", function* () {
-      const loops = { ...off, turn: () => Effect.succeed({ kind: "calls", detail: "read(a)" } as const) }
+      const loops = { ...noLoops, turn: () => Effect.succeed({ kind: "calls", detail: "read(a)" } as const) }
       const { chat, run } = yield* agent({ settings: { window: 10_000 }, loops, answers: [saying("done")] })
       const note = { parts: [text("the old mill ".repeat(9_000))] }
       yield* Stream.runDrain(run("the old road ".repeat(9_000), { attached: [note, { ...note, room: 1_000 }] }))

@@ -1,11 +1,11 @@
 import { Deferred, Duration, Effect, Exit, Fiber, Ref, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { type AgentResult } from "../../../src/domain/agent/AgentResult.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import type { ToolResult } from "../../../src/domain/tools/ToolResult.ts"
-import { makeChildren } from "../../../src/services/agent/AgentMessages.ts"
+import { make as makeChildren } from "../../../src/services/agent/AgentMessages.ts"
 import { tools } from "../../../src/services/agent/AgentMessageTools.ts"
-import { AgentBounds, AgentFailure, type AgentResult, type Task } from "../../../src/services/agent/AgentRunner.ts"
-import type { SpawnableAgent } from "../../../src/services/agent/ChildRegistry.ts"
+import { AgentBounds, AgentFailure, type OfferedAgent, type Task } from "../../../src/services/agent/AgentRunner.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 import type { CallContext } from "../../../src/services/tools/Tool.ts"
 import { brief } from "../../support/brief.ts"
@@ -32,9 +32,10 @@ const makeAgent = Effect.fnUntraced(function* (
   const tasks: Array<Task> = []
   const heard: Array<string> = []
   const closed = yield* Ref.make(0)
-  const agent: SpawnableAgent = {
+  const agent: OfferedAgent = {
     name,
     description: "looks around",
+    place: undefined,
     runner: {
       start: (task) =>
         Effect.gen(function* () {
@@ -63,7 +64,7 @@ const makeAgent = Effect.fnUntraced(function* (
 })
 
 /** A parent with these agents, and its tools by name. */
-const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<SpawnableAgent>) {
+const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<OfferedAgent>) {
   const mailbox = yield* Mailbox.make
   const children = yield* makeChildren({ agents, mailbox })
   const known = new Map(tools(children, mailbox).map((tool) => [tool.name, tool]))
@@ -96,11 +97,10 @@ describe("an agent and those that it started", () => {
           ? Effect.fail(new AgentFailure({ message: "it takes no messages while it works" }))
           : Effect.succeed(message.endsWith("hush") ? "\nREPLY_SKIP " : `heard ${message.split("\n").at(-1)}`)
       )
-      const question = (message: string) => ({ detail: message, grants: ["agent:x"], covers: "messages" })
       const broken = { start: () => new AgentFailure({ message: "its card cannot be read" }) }
       const { children, mail, mailbox } = yield* makeParent([
-        { ...agent, question },
-        { name: "broken", description: "is broken", runner: broken }
+        { ...agent, place: "https://scout.example" },
+        { name: "broken", description: "is broken", runner: broken, place: undefined }
       ])
       const lines: Array<string> = []
       const all = tools(children, mailbox)
@@ -240,6 +240,19 @@ describe("sessions_send", () => {
     assert.include(letter, "> late")
   })
 
+  it.effect("counts replies that nobody waits for, anew after one that was awaited", function* () {
+    const { call, mail, spawn } = yield* scene()
+    yield* spawn
+    const unawaited = Effect.gen(function* () {
+      yield* call("sessions_send", { session: "scout-1", message: "?", timeout_seconds: 0 })
+      for (let turn = 0; turn < 9; turn += 1) yield* Effect.yieldNow
+      return /reply (\d) of 5/.exec((yield* mail)[0] ?? "")?.[1]
+    })
+    assert.deepStrictEqual([yield* unawaited, yield* unawaited], ["1", "2"])
+    yield* call("sessions_send", { session: "scout-1", message: "?" })
+    assert.strictEqual(yield* unawaited, "1")
+  })
+
   it.effect("delivers the reply after a cancelled call", function* () {
     const answer = yield* Deferred.make<string>()
     const asked = yield* Deferred.make<void>()
@@ -331,9 +344,10 @@ describe("sessions_yield", () => {
 
   it.effect("returns after a failed start", function* () {
     const gate = yield* Deferred.make<void>()
-    const broken: SpawnableAgent = {
+    const broken: OfferedAgent = {
       name: "scout",
       description: "",
+      place: undefined,
       runner: {
         start: () => Effect.andThen(Deferred.await(gate), Effect.fail(new AgentFailure({ message: "no card" })))
       }

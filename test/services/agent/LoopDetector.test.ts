@@ -39,7 +39,7 @@ const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replic
 
 describe("the loop detector of an agent", () => {
   it.effect("reports a loop until the next turn, and then a new one", Model.layerUnavailable, function* () {
-    const { call, content, turn } = yield* make({ check: false })
+    const { call, content, turn } = yield* make({ checkAfter: Infinity })
     yield* same(4, call("read_file", { file_path: "a" }))
     const loop = yield* call("read_file", { file_path: "a" })
     assert.strictEqual(loop?.kind, "calls")
@@ -53,7 +53,7 @@ describe("the loop detector of an agent", () => {
   })
 
   it.effect("counts calls across turns", Model.layerUnavailable, function* () {
-    const detector = yield* make({ check: false })
+    const detector = yield* make({ checkAfter: Infinity })
     for (let n = 0; n < 4; n += 1) {
       yield* detector.turn(contents, "")
       assert.isUndefined(yield* detector.call("read_file", {}))
@@ -64,7 +64,7 @@ describe("the loop detector of an agent", () => {
   })
 
   it.effect("does not treat calls with changing results as a loop", Model.layerUnavailable, function* () {
-    const detector = yield* make({ check: false })
+    const detector = yield* make({ checkAfter: Infinity })
     for (let n = 0; n < 30; n += 1) {
       assert.isUndefined(yield* detector.call("run_shell_command", { command: "gh run view" }))
       yield* detector.result("run_shell_command", { command: "gh run view" }, `${n} of 30 jobs`)
@@ -75,7 +75,7 @@ describe("the loop detector of an agent", () => {
     "ignores the text of a discarded answer, and a code block open in it",
     Model.layerUnavailable,
     function* () {
-      const detector = yield* make({ check: false })
+      const detector = yield* make({ checkAfter: Infinity })
       const words = "the words of an answer that has to be given again, as they are. "
       assert.isUndefined(yield* detector.content(`${words.repeat(9)}\n\`\`\`\n`))
       yield* detector.again
@@ -85,7 +85,7 @@ describe("the loop detector of an agent", () => {
   )
 
   it.effect("starts afresh with another run", Model.layerUnavailable, function* () {
-    const detector = yield* make({ check: false })
+    const detector = yield* make({ checkAfter: Infinity })
     yield* same(5, detector.call("read_file", {}))
     yield* detector.reset
     assert.isUndefined(yield* detector.call("read_file", {}))
@@ -129,9 +129,7 @@ describe("the check by a model", () => {
       ["flash", "pro", "flash"]
     ],
     ["is no loop where the stronger model fails", {}, 30, [verdict(1), "?"], [30], [], ["flash", "pro"]],
-    ["is trusted without a stronger model", { confirm: false }, 30, [verdict(0.92)], [30], [30], ["flash"]],
-    ["can be disabled alone", { check: false }, 100, [], [], [], []],
-    ["is disabled with all", { enabled: false }, 100, [], [], [], []],
+    ["can be disabled alone", { checkAfter: Infinity }, 100, [], [], [], []],
     ["may come first", { checkAfter: 1 }, 29, [verdict(0), verdict(0)], [1, 16], [], ["flash", "flash"]],
     ["comes first where that is set", { checkAfter: 29 }, 29, [verdict(0)], [29], [], ["flash"]],
     ["asks the conversation's own model", { family: other }, 30, [verdict(1), verdict(1)], [30], [30], [other, other]]
@@ -180,16 +178,19 @@ describe("the check by a model", () => {
   })
 })
 
+const numbersOf = (setting: Parameters<typeof loopDetectionOf>[0]) =>
+  loopDetectionOf(setting) ?? assert.fail("no loop detection")
+
 describe("loop detection settings", () => {
   it("default settings equal the default detector", () => {
     assert.deepStrictEqual(
-      { ...defaultLoopSettings, ...fromNumbers(loopDetectionOf(defaults.loopDetection)) },
+      { ...defaultLoopSettings, ...fromNumbers(numbersOf(defaults.loopDetection)) },
       defaultLoopSettings
     )
   })
 
   it.effect("set numbers apply, and waiting tools stay exempt", Model.layerUnavailable, function* () {
-    const detector = yield* make(fromNumbers(loopDetectionOf({ calls: 2, content: 3, chunk: 10 })))
+    const detector = yield* make(fromNumbers(numbersOf({ calls: 2, content: 3, chunk: 10 })))
     yield* detector.call("read_file", {})
     assert.isDefined(yield* detector.call("read_file", {}))
     yield* detector.reset
@@ -198,12 +199,5 @@ describe("loop detection settings", () => {
     yield* detector.reset
     yield* same(9, detector.call("sessions_yield", {}))
     assert.isUndefined(yield* detector.call("sessions_yield", {}))
-  })
-
-  it.effect("false disables it", Model.layerUnavailable, function* () {
-    const detector = yield* make(fromNumbers(loopDetectionOf(false)))
-    yield* same(50, detector.call("read_file", {}))
-    assert.isUndefined(yield* detector.call("read_file", {}))
-    assert.isUndefined(yield* detector.content("again and ".repeat(500)))
   })
 })

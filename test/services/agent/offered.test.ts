@@ -3,7 +3,6 @@ import { call, text } from "../../../src/domain/content/Content.ts"
 import { Script } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 import type { ExternalRunner } from "../../../src/services/agent/AgentRunner.ts"
-import { McpServers } from "../../../src/services/tools/McpServers.ts"
 import type * as Tool from "../../../src/services/tools/Tool.ts"
 import { brief } from "../../support/brief.ts"
 import { callTool } from "../../support/callTool.ts"
@@ -116,14 +115,10 @@ describe("the agents of a parent", () => {
         memory: Effect.succeed("Remember the memory."),
         rules: (model, names) => Effect.succeed(`Rules for ${model}: ${names.join()}`),
         mcp: (servers) =>
-          Effect.succeed(
-            McpServers.of({
-              tools: [echo(`mcp_${Object.keys(servers).join()}_own`, "fetch")],
-              problems: [
-                "The MCP server docs offers 3 tools; 2 are ignored, beyond 1 or described at too great a length"
-              ]
-            })
-          )
+          Effect.succeed({
+            tools: [echo(`mcp_${Object.keys(servers).join()}_own`, "fetch")],
+            problems: ["The MCP server docs offers 3 tools; 2 are ignored, beyond 1 or described at too great a length"]
+          })
       }).pipe(Effect.provide(logger))
       const lines = ["# offered"]
       const all: ReadonlyArray<Tool.Tool> = [...offered.tools, ...(offered.batch === undefined ? [] : [offered.batch])]

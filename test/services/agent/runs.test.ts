@@ -6,13 +6,13 @@ import { view } from "../../../src/domain/conversation/Conversation.ts"
 import type { HookEvent, HookOutput } from "../../../src/domain/hooks/Hook.ts"
 import { run } from "../../../src/services/agent/Agent.ts"
 import type { LastingCalls, RunOptions } from "../../../src/services/agent/AgentRun.ts"
-import { off } from "../../../src/services/agent/LoopDetector.ts"
 import type { CallAnswer } from "../../../src/services/agent/ToolAnswer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, type Work } from "../../support/agents.ts"
 import { brief } from "../../support/brief.ts"
+import { noLoops } from "../../support/noLoops.ts"
 import { taken } from "../../support/sending.ts"
 import { describe, expect, it } from "../../support/vitest.ts"
 
@@ -64,7 +64,7 @@ const repeating = () => {
   let heard = ""
   const hears = (words: string) => Effect.sync(() => void (heard = words))
   return {
-    ...off,
+    ...noLoops,
     turn: () => Effect.as(hears(""), undefined),
     again: hears(""),
     content: (words: string) =>
@@ -126,11 +126,11 @@ const scenes: Readonly<Record<string, Scene>> = {
     limits: { time: 60_000 }
   },
   "a loop of calls, twice": {
-    loops: { ...off, call: () => Effect.succeed(loop) },
+    loops: { ...noLoops, call: () => Effect.succeed(loop) },
     answers: () => call("read", "edit")
   },
   "a loop of turns, twice": {
-    loops: { ...off, turn: () => Effect.succeed(loop) },
+    loops: { ...noLoops, turn: () => Effect.succeed(loop) },
     answers: () => call("read")
   },
   "a loop of words, without those of an answer that was discarded": {

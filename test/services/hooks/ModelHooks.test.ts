@@ -5,7 +5,6 @@ import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Hooked from "../../../src/services/hooks/Hooked.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import * as ModelHooks from "../../../src/services/hooks/ModelHooks.ts"
-import * as SessionHooks from "../../../src/services/hooks/SessionHooks.ts"
 import type { ModelChunk, ModelRequest } from "../../../src/services/model/Model.ts"
 import { type Answers, of, subscribed } from "../../support/hooks.ts"
 import { illegal } from "../../support/legal.ts"
@@ -236,23 +235,5 @@ describe("AfterModel", () => {
     yield* ModelHooks.after(own, request, chunk)
     const [one, two] = of(events, "AfterModel")
     assert.strictEqual(one?.request, two?.request)
-  })
-})
-
-describe("SessionStart", () => {
-  it.effect("adds a program's text; nothing when hooks add nothing", function* () {
-    const { events, hooked: own } = yield* hooked({
-      SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
-    })
-    const words = yield* SessionHooks.start(own, "startup")
-    assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
-    yield* SessionHooks.end(own, "exit")
-    assert.deepStrictEqual(events, [
-      { _tag: "SessionStart", source: "startup" },
-      { _tag: "SessionEnd", reason: "exit" }
-    ])
-    const silent = yield* hooked({})
-    assert.isUndefined(yield* SessionHooks.start(silent.hooked, "resume"))
-    assert.isUndefined(yield* SessionHooks.start(Hooked.noHooks, "clear"))
   })
 })

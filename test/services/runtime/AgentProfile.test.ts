@@ -18,3 +18,12 @@ it.effect(
     assert.strictEqual((yield* ScriptedModel.Script.use(({ calls }) => calls)).length, 1)
   }
 )
+
+it.effect(
+  "there is no loop detection where the settings disable it",
+  Layer.merge(ScriptedModel.layer([]), TokenCounter.layerEstimate),
+  function* () {
+    assert.isUndefined((yield* outputGuards({ loopDetection: false })).loops)
+    assert.isDefined((yield* outputGuards({})).loops)
+  }
+)

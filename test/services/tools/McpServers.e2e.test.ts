@@ -12,7 +12,7 @@ import type { McpServersSettings } from "../../../src/domain/tools/McpServer.ts"
 import type { ToolResult } from "../../../src/domain/tools/ToolResult.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import type { McpOptions } from "../../../src/services/tools/McpConnection.ts"
-import { type McpOffer, McpServers } from "../../../src/services/tools/McpServers.ts"
+import * as McpServers from "../../../src/services/tools/McpServers.ts"
 import type { ToolFailure } from "../../../src/services/tools/Tool.ts"
 import { resultOf } from "../../support/callTool.ts"
 import { root } from "../../support/paths.ts"
@@ -41,14 +41,18 @@ const environment = Layer.succeed(Environment, {
 
 const clients = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer, environment)
 
-const called = ({ tools }: McpOffer, name: string, args: unknown = {}): Effect.Effect<ToolResult, ToolFailure> => {
+const called = (
+  { tools }: McpServers.McpOffer,
+  name: string,
+  args: unknown = {}
+): Effect.Effect<ToolResult, ToolFailure> => {
   const tool = tools.find((one) => one.name === name)
   return tool === undefined ? Effect.die(new Error(`no ${name}`)) : resultOf(tool, args)
 }
 
-const value = (offer: McpOffer, name: string, args: unknown = {}) =>
+const value = (offer: McpServers.McpOffer, name: string, args: unknown = {}) =>
   Effect.map(called(offer, name, args), (result) => String(result.value))
-const refusal = (offer: McpOffer, name: string, args: unknown = {}) =>
+const refusal = (offer: McpServers.McpOffer, name: string, args: unknown = {}) =>
   Effect.map(Effect.flip(called(offer, name, args)), (failure) => failure.message)
 
 const start = (servers: McpServersSettings, more: Partial<McpOptions> = {}) =>

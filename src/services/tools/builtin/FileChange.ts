@@ -16,8 +16,8 @@ import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.t
 import * as AtomicFile from "../../platform/AtomicFile.ts"
 import { read } from "../../platform/RegularFile.ts"
 import * as StaleFiles from "../../platform/StaleFiles.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, pathArgument, ToolFailure } from "../Tool.ts"
+import { type FileReader, fileReader } from "./FolderToolArguments.ts"
 
 /** Plans, asks about, writes and records changes of files, for the tools that edit. */
 
@@ -87,11 +87,7 @@ const failureType = (trouble: string, { reason }: PlatformError.PlatformError): 
 }
 
 /** A workspace, and the edits in it that ask. */
-interface EditedWorkspace {
-  /** The checked file system of the workspace. */
-  readonly fs: FileSystem.FileSystem
-  readonly path: Path.Path
-  readonly workspace: Workspace["Service"]
+interface EditedWorkspace extends FileReader {
   readonly steering: Steering
   readonly gate: Semaphore.Semaphore
   readonly record: (record: FileRecord) => Effect.Effect<Effect.Effect<void>>
@@ -261,12 +257,8 @@ const changeOf = Effect.fnUntraced(function* (
  * file changed since it was read.
  */
 export const fileChanges = Effect.gen(function* () {
-  const path = yield* Path.Path
-  const workspace = yield* Workspace
   const edited: EditedWorkspace = {
-    fs: workspace.files(yield* FileSystem.FileSystem),
-    path,
-    workspace,
+    ...(yield* fileReader),
     steering: yield* SteeringSettings,
     gate: yield* Gate,
     record: yield* FileRecorder

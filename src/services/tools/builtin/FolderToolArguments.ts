@@ -1,10 +1,10 @@
-import { type Context, Effect, FileSystem, Path, Schema } from "effect"
+import { type Context, Effect, FileSystem, Path, Schema, Stream } from "effect"
 import { globProblem } from "../../../domain/workspace/PathGlob.ts"
 import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
-import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
+import { type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 
-/** What the tools for folders share: the reader of the workspace's files, and schemas of arguments. */
+/** What the tools for files and folders share: the reader of the workspace's files, and schemas of arguments. */
 
 /** A workspace, and what its files are read with. */
 export interface FileReader {
@@ -55,6 +55,24 @@ export const matchingFiles = Effect.fnUntraced(function* (
     for (const each of files.slice(at, at + filesPerTurn).filter(matches)) found.push(each)
   }
   return found
+})
+
+/** The files below a folder that match, absolute, and how many are ignored. */
+export const filesBelow = Effect.fnUntraced(function* (
+  folder: string,
+  choice: IgnoreChoice,
+  matches: (relative: string) => boolean
+) {
+  const path = yield* Path.Path
+  const files: Array<string> = []
+  let ignored = 0
+  yield* Stream.runForEach(walk(folder, choice), (walked) =>
+    Effect.map(matchingFiles(walked.files, matches), (found) => {
+      ignored += walked.ignored
+      for (const file of found) files.push(path.join(folder, file))
+    })
+  )
+  return { files, ignored }
 })
 
 /** Whether ignore rules apply. Default: as the settings say. */

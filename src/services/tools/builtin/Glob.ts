@@ -1,16 +1,15 @@
-import { Clock, Effect, type FileSystem, Option, type Path, Schema, Stream } from "effect"
+import { Clock, Effect, type FileSystem, Option, type Path, Schema } from "effect"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
-import { walk } from "../../workspace/IgnoreRules.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import {
   choiceOf,
   type FileReader,
   fileReader,
+  filesBelow,
   GlobPattern,
-  matchingFiles,
   withFolderName
 } from "./FolderToolArguments.ts"
 
@@ -79,21 +78,10 @@ const filesIn = Effect.fnUntraced(function* (reader: FileReader, folder: string,
   const prefix = folder.endsWith("/") ? folder : `${folder}/`
   const relative = pattern.startsWith(prefix) ? pattern.slice(prefix.length) : pattern
   const matches = pathMatcher(relative, case_sensitive)
-  const files: Array<string> = []
-  let ignored = 0
-  yield* walk(folder, choiceOf(args, limits)).pipe(
-    Stream.runForEach((each) =>
-      Effect.map(matchingFiles(each.files, matches), (found) => {
-        ignored += each.ignored
-        for (const file of found) files.push(path.join(folder, file))
-      })
-    ),
-    Effect.provideContext(platform)
-  )
+  const { files, ignored } = yield* Effect.provideContext(filesBelow(folder, choiceOf(args, limits), matches), platform)
   // A file name may look like a pattern: `app/[id]/page.tsx`.
   const literal = yield* Effect.option(workspace.path(path.join(folder, relative), "read"))
-  if (Option.isSome(literal)) files.push(literal.value)
-  return { files, ignored }
+  return { files: [...files, ...Option.toArray(literal)], ignored }
 })
 
 const run = Effect.fn("Glob.run")(function* (reader: FileReader, args: Parameters) {

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, Stream } from "effect"
+import { Effect, FileSystem, type Path, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { lineEnd } from "../../../domain/text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../../../domain/text/Pattern.ts"
@@ -7,9 +7,9 @@ import type { SearchPattern } from "../../../domain/tools/SearchPattern.ts"
 import { decodeFile, encodingOf } from "../../../domain/workspace/FileText.ts"
 import type { Environment } from "../../platform/Environment.ts"
 import * as Patterns from "../../platform/Patterns.ts"
-import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
+import type { FolderRules, IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { matchingFiles } from "./FolderToolArguments.ts"
+import { filesBelow } from "./FolderToolArguments.ts"
 
 /** Searches files line by line. */
 
@@ -172,19 +172,13 @@ export const searchOne = Effect.fnUntraced(
 )
 
 /** The files of a search, found by walking through its folder. */
-export const filesByWalk = Effect.fnUntraced(function* ({ choice, includes: isWanted, isFile, target }: Search) {
-  if (isFile) return [target]
-  const path = yield* Path.Path
-  const files: Array<string> = []
-  yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
-    Stream.runForEach((found) =>
-      Effect.map(matchingFiles(found.files, isWanted), (matches) => {
-        for (const file of matches) files.push(path.join(target, file))
-      })
-    )
-  )
-  return files
-})
+export const filesByWalk = ({ choice, includes, isFile, target }: Search) =>
+  isFile
+    ? Effect.succeed([target])
+    : Effect.map(
+        filesBelow(target, choice ?? { git: false, own: false, vendored: false }, includes),
+        ({ files }) => files
+      )
 
 /** Searches files in the order of their paths, up to the first one with which there are more than `total` lines. */
 export const searchLines = Effect.fnUntraced(function* (

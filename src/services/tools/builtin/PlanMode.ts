@@ -1,13 +1,14 @@
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Effect, FileSystem, type Path, Schema } from "effect"
 import { decode } from "../../../domain/text/Bytes.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { type ApprovalMode, editGrant } from "../../../domain/tools/Approval.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { read } from "../../platform/RegularFile.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import { Approval } from "../Approval.ts"
 import { Plans } from "../Plans.ts"
 import { fileReadFailure, make, makePrepared, pathArgument, type Question, type Tool, ToolFailure } from "../Tool.ts"
+import { type FileReader, fileReader } from "./FolderToolArguments.ts"
 
 /** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
 
@@ -69,12 +70,9 @@ export const enterPlanMode: Effect.Effect<Tool, never, Approval | Plans> = Effec
 })
 
 /** The plan of one conversation, and what it is read and approved with. */
-interface Planning {
+interface Planning extends FileReader {
   readonly approval: Approval["Service"]
-  readonly fs: FileSystem.FileSystem
-  readonly path: Path.Path
   readonly plans: Plans["Service"]
-  readonly workspace: Workspace["Service"]
 }
 
 const missing = (file: string, what: string): ToolFailure =>
@@ -159,14 +157,7 @@ export const exitPlanMode: Effect.Effect<
   never,
   Approval | FileSystem.FileSystem | Path.Path | Plans | Workspace
 > = Effect.gen(function* () {
-  const workspace = yield* Workspace
-  const planning: Planning = {
-    approval: yield* Approval,
-    fs: workspace.files(yield* FileSystem.FileSystem),
-    path: yield* Path.Path,
-    plans: yield* Plans,
-    workspace
-  }
+  const planning: Planning = { ...(yield* fileReader), approval: yield* Approval, plans: yield* Plans }
   return makePrepared({
     name: "exit_plan_mode",
     description:

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Glob, Option, type Path, Result, Schema, Stream } from "effect"
+import { Effect, FileSystem, Glob, Option, type Path, Result, Schema } from "effect"
 import type { Part } from "../../../domain/content/Content.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
@@ -15,16 +15,16 @@ import {
 } from "../../../domain/workspace/ManyFiles.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { read as readRegular } from "../../platform/RegularFile.ts"
-import { isIgnored, rulesOf, walk } from "../../workspace/IgnoreRules.ts"
+import { isIgnored, rulesOf } from "../../workspace/IgnoreRules.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool } from "../Tool.ts"
 import {
   choiceOf,
   type FileReader,
   fileReader,
+  filesBelow,
   filterOptions,
   GlobPatterns,
-  matchingFiles,
   withoutNulls
 } from "./FolderToolArguments.ts"
 import { fileResult } from "./ReadFile.ts"
@@ -90,15 +90,8 @@ const filesIn = Effect.fnUntraced(
     }
     if (patterns.length === 0) return found
     const isWanted = anyMatcher(patterns)
-    yield* Stream.runForEach(walk(folder, choice), ({ files }) =>
-      Effect.map(
-        matchingFiles(files, (file) => isWanted(file) && !isExcluded(file)),
-        (matches) => {
-          for (const file of matches) found.add(reader.path.join(folder, file))
-        }
-      )
-    )
-    return found
+    const { files } = yield* filesBelow(folder, choice, (file) => isWanted(file) && !isExcluded(file))
+    return new Set([...found, ...files])
   },
   (work, { platform }) => Effect.provideContext(work, platform)
 )

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, FileSystem, Option, Path, PlatformError, Schema, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Option, Path, Schema, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { childEnvironment } from "../../../domain/text/ChildEnvironment.ts"
 import { isWithin } from "../../../domain/text/WorkspacePath.ts"
@@ -30,21 +30,11 @@ import {
 // Lists the files in which ripgrep finds a pattern, so that a search reads only these. Ripgrep walks folders by path, so a folder
 // replaced by a link may lead it out of the workspace: its list is only a hint, and the lines come from files of the workspace.
 
-/** The path of ripgrep. Undefined: it is not installed in any folder that programs may come from. */
-const Ripgrep = Context.Reference<Effect.Effect<string | undefined>>(
-  "palimpsest/services/tools/builtin/RipgrepSearch/Ripgrep",
-  {
-    defaultValue: () => Effect.undefined
-  }
-)
+type ProgramFinder = Effect.Success<ReturnType<typeof makeProgramFinder>>
 
-const ripgrep = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string) {
+const ripgrep = Effect.fnUntraced(function* (program: string, args: ReadonlyArray<string>, cwd: string) {
   const environment = yield* Environment
-  const rg = yield* yield* Ripgrep
-  if (rg === undefined) {
-    return yield* PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" })
-  }
-  return yield* ChildProcess.make(rg, args, {
+  return yield* ChildProcess.make(program, args, {
     cwd,
     env: childEnvironment(yield* environment.variables),
     extendEnv: false,
@@ -54,9 +44,9 @@ const ripgrep = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: s
 })
 
 /** The files that ripgrep lists, absolute. Undefined: it failed. */
-const listFiles = Effect.fnUntraced(function* (args: ReadonlyArray<string>, cwd: string) {
+const listFiles = Effect.fnUntraced(function* (program: string, args: ReadonlyArray<string>, cwd: string) {
   const path = yield* Path.Path
-  const handle = yield* ripgrep(args, cwd)
+  const handle = yield* ripgrep(program, args, cwd)
   // With --no-messages it is silent about unreadable files; anything it prints here is about the pattern.
   const complaint = yield* Effect.forkScoped(
     Stream.runFold(
@@ -102,7 +92,7 @@ const argumentsOf = (
 ]
 
 /** The files of a search that ripgrep finds. Undefined: it is not installed, or cannot do this search exactly; walk through the folder. */
-const filesByRipgrep = Effect.fnUntraced(function* (search: Search) {
+const filesByRipgrep = Effect.fnUntraced(function* (search: Search, find: ProgramFinder) {
   const path = yield* Path.Path
   const { folders } = yield* Workspace
   const { choice, isFile, target } = search
@@ -116,8 +106,10 @@ const filesByRipgrep = Effect.fnUntraced(function* (search: Search) {
     if (own.hasNegated || own.files.some((file) => path.dirname(file) !== base)) return undefined
   }
   const args = [...argumentsOf(search, rust, own.files), "--", `./${path.relative(base, target)}`]
-  // Not installed, or killed.
-  const listed = yield* Effect.catchTag(listFiles(args, base), "PlatformError", () => Effect.undefined)
+  const program = yield* find("rg")
+  if (program === undefined) return undefined
+  // Removed meanwhile, or killed.
+  const listed = yield* Effect.catchTag(listFiles(program, args, base), "PlatformError", () => Effect.undefined)
   if (listed === undefined) return undefined
   const isOurs = ignoreFilter(choice === undefined || isFile ? undefined : yield* rulesOf(target, choice))
   return yield* Effect.filter(listed, (place) => {
@@ -205,7 +197,8 @@ const searchTarget = Effect.fnUntraced(function* (
   args: Parameters,
   wanted: Pick<Search, "lines" | "pattern">,
   target: string,
-  defaultChoice: IgnoreChoice
+  defaultChoice: IgnoreChoice,
+  find: ProgramFinder
 ) {
   const workspace = yield* Workspace
   const fs = workspace.files(yield* FileSystem.FileSystem)
@@ -231,7 +224,7 @@ const searchTarget = Effect.fnUntraced(function* (
     perFile: args.max_matches_per_file ?? total + 1,
     total
   }
-  return yield* searchLines(search, (yield* filesByRipgrep(search)) ?? (yield* filesByWalk(search)))
+  return yield* searchLines(search, (yield* filesByRipgrep(search, find)) ?? (yield* filesByWalk(search)))
 })
 
 /** The first `total` matches, or the first `total` files with matches. */
@@ -347,9 +340,10 @@ export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(functio
         args.dir_path === undefined
           ? outermost(workspace.folders, path.sep)
           : [yield* pathArgument(workspace, args.dir_path, "read")]
-      const files = yield* Effect.forEach(targets, (target) => searchTarget(args, wanted, target, defaultChoice)).pipe(
+      const files = yield* Effect.forEach(targets, (target) =>
+        searchTarget(args, wanted, target, defaultChoice, find)
+      ).pipe(
         Effect.provideContext(platform),
-        Effect.provideService(Ripgrep, find("rg")),
         Effect.catchTag("BadPattern", ({ message }) => failure("grep_execution_error", `pattern: ${message}`)),
         Effect.timeoutOrElse({
           duration: searchTimeout,
