@@ -1,5 +1,5 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { accessOf, askableModel } from "../../domain/model/ModelRoute.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -118,7 +118,7 @@ const rowOf = ({ dotEnv, sources }: SettingsWithDotEnv, path: SettingsPath, valu
 const effective = ({ settings, written }: SettingsWithDotEnv): unknown =>
   setValues(written).reduce<unknown>((all, { path, value }) => withValue(all, path, value), withDefaults(settings))
 
-const key = Argument.String("key").pipe(Argument.withDescription("Setting, such as window or memory.maxDirs"))
+const key = Input.argument("key", "Setting, such as window or memory.maxDirs")
 
 const keyNamed = (name: string) => {
   const settingsKey = keyOf(name)
@@ -195,9 +195,7 @@ const set = Command.make(
   "set",
   {
     key,
-    value: Argument.String("value").pipe(
-      Argument.withDescription("Plain text or JSON; also 64k, 50%, on, or a list with commas")
-    ),
+    value: Input.argument("value", "Plain text or JSON; also 64k, 50%, on, or a list with commas"),
     workspace
   },
   Effect.fn("cli.config.set")(function* ({ key: name, value: text, workspace: isWorkspace }) {

@@ -1,5 +1,5 @@
 import { DateTime, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { inspect } from "../../services/evaluation/Inspect.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
@@ -48,7 +48,7 @@ export const cost = Command.make(
       "session",
       "File or id of one session, as find lists it, or - for standard input (default: all sessions that match the flags)"
     ),
-    by: Input.optional(Flag.Literals("by", dimensions), "Print only this table"),
+    by: Input.choice("by", dimensions, "Print only this table"),
     ...SessionFlags.flags,
     lenient: Input.lenient,
     prices: PricesFlag.flag,

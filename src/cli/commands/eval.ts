@@ -36,26 +36,20 @@ const questionsIn = Effect.fnUntraced(function* (file: string) {
 export const evaluate = Command.make(
   "eval",
   {
-    files: Argument.String("files").pipe(Argument.withDescription("Recorded conversations"), Argument.variadic()),
+    files: Input.argument("files", "Recorded conversations").pipe(Argument.variadic()),
     from: Input.from,
     lenient: Input.lenient,
-    budget: Input.optional(
-      Input.size("budget"),
-      "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"
-    ),
-    scale: Input.optional(Input.share("scale"), "Snapshot size as a fraction of the recorded summary's"),
+    budget: Input.size("budget", "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"),
+    scale: Input.share("scale", "Snapshot size as a fraction of the recorded summary's"),
     strategy: Input.optional(
       StrategyFlag.several,
       `Strategies to measure, separated by commas (default: all): ${StrategyFlag.names}`
     ),
-    preserve: Input.optional(
-      Input.share("preserve"),
+    preserve: Input.share(
+      "preserve",
       "Keep this part of the conversation's end (default: none, and what the strategy says)"
     ),
-    questions: Input.optional(
-      Flag.String("questions").pipe(Flag.withMetavar("file")),
-      "Ask the questions in this file, one JSON object a line"
-    ),
+    questions: Input.text("questions", "file", "Ask the questions in this file, one JSON object a line"),
     planted: Input.optional(
       Flag.Int("planted"),
       "Plant facts in this many synthetic conversations, and compress each 20 times"

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Result } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
@@ -105,13 +105,12 @@ const writeConversation = Effect.fnUntraced(function* (
 export const exported = Command.make(
   "export",
   {
-    session: Argument.String("session").pipe(
-      Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
-    ),
-    file: Argument.String("file").pipe(Argument.withDescription("File to write or overwrite; - for standard output")),
+    session: Input.argument("session", "File or id of a session, as find lists it, or - for standard input"),
+    file: Input.argument("file", "File to write or overwrite; - for standard output"),
     from: Input.from,
-    to: Input.optional(
-      Flag.Literals("to", FormatName.literals),
+    to: Input.choice(
+      "to",
+      FormatName.literals,
       "Format (default: the session's own where FILE has its ending, else by the ending: Markdown for .md)"
     ),
     redact: Input.flag("redact", "Replace secrets, personal data and account names with placeholders"),

@@ -1,5 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
 import type { Spent } from "../../domain/evaluation/SessionCost.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -160,16 +160,12 @@ const maxHits = 3
 export const find = Command.make(
   "find",
   {
-    text: Argument.String("text").pipe(
-      Argument.withDescription("Words that a message must have, in any case; quotes keep a phrase together"),
+    text: Input.argument("text", "Words that a message must have, in any case; quotes keep a phrase together").pipe(
       Argument.variadic()
     ),
-    grep: Input.optional(
-      Flag.String("grep").pipe(Flag.withMetavar("regex")),
-      "Search lines by a pattern; ignores case unless it has a capital"
-    ),
+    grep: Input.text("grep", "regex", "Search lines by a pattern; ignores case unless it has a capital"),
     ...SessionFlags.flags,
-    limit: Input.optional(Input.size("limit"), `Sessions to show, newest first (default: ${defaultLimit})`),
+    limit: Input.size("limit", `Sessions to show, newest first (default: ${defaultLimit})`),
     prices: PricesFlag.flag,
     json: Input.json
   },

@@ -58,18 +58,16 @@ const flags = {
     Flag.withDescription("Send the requests of a provider to this address: anthropic, gemini or openai; repeatable"),
     Flag.between(0, 3)
   ),
-  window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
-  threshold: Input.optional(
-    Input.share("threshold"),
-    `Compress when this part of the window is used (default ${defaultThreshold})`
-  ),
-  snapshots: Input.optional(
-    Flag.Literals("snapshots", ["code", "model"]),
+  window: Input.size("window", "Context window of every model (default: each model's own)"),
+  threshold: Input.share("threshold", `Compress when this part of the window is used (default ${defaultThreshold})`),
+  snapshots: Input.choice(
+    "snapshots",
+    ["code", "model"],
     "Write snapshots without a model (code, the default), or with the client's model and key, in the background (model)"
   ),
   noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
   showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),
-  print: Input.optional(Flag.Literals("print", clients), "Print how to point a client at the gateway, and exit"),
+  print: Input.choice("print", clients, "Print how to point a client at the gateway, and exit"),
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>

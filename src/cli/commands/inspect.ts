@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { OwnQuestion, questionsOf } from "../../domain/evaluation/OwnQuestions.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -44,10 +44,7 @@ const flags = {
   ...Input.conversation,
   prices: PricesFlag.flag,
   html: PageFlag.flag,
-  beside: Input.optional(
-    Flag.String("beside").pipe(Flag.withMetavar("file")),
-    "Compare with the figures of another conversation"
-  ),
+  beside: Input.text("beside", "file", "Compare with the figures of another conversation"),
   questions: Input.flag("questions", "Print the ratings of its compressions as questions for eval --questions"),
   ...ShareFlags.flags,
   json: Input.json

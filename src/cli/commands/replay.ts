@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import {
   defaultStrategy,
   defaultThreshold,
@@ -28,7 +28,7 @@ import { renderReplayPage } from "../page/ReplayPage.ts"
 
 const flags = {
   ...Input.conversation,
-  window: Input.size("window").pipe(Flag.withDescription("Context window in tokens")),
+  window: Input.requiredSize("window", "Context window in tokens"),
   strategy: Input.withDefault(
     StrategyFlag.several,
     [defaultStrategy.name],

@@ -128,7 +128,7 @@ const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean)
 const flags = {
   host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
   port: ListenAddress.port(4400),
-  model: Input.optional(Flag.String("model").pipe(Flag.withMetavar("name")), "Model of new sessions"),
+  model: Input.text("model", "name", "Model of new sessions"),
   store: Input.optional(
     Flag.String("store").pipe(
       Flag.withMetavar("store"),
@@ -138,21 +138,25 @@ const flags = {
   ),
   runner: Input.flag("runner", "Only run sessions; another process serves the API"),
   front: Input.flag("front", "Only serve the API; other processes run the sessions"),
-  address: Input.optional(
-    Flag.String("address").pipe(Flag.withMetavar("host:port")),
+  address: Input.text(
+    "address",
+    "host:port",
     `Address at which other servers reach this runner (default ${defaultRunner})`
   ),
   tools: Input.flag("tools", "Let the agents use tools in their folder, as the setting serve.tools does"),
-  approve: Input.optional(
-    Flag.Literals("approve", ApprovalMode.literals),
+  approve: Input.choice(
+    "approve",
+    ApprovalMode.literals,
     "Tool calls to allow: none (no changes), edits, or all; deny the others"
   ),
-  gateway: Input.optional(
-    Flag.Literals("gateway", ServedGateway.literals),
+  gateway: Input.choice(
+    "gateway",
+    ServedGateway.literals,
     "Serve the gateway under /gateway: for this server's tokens, or also for clients with their own keys"
   ),
-  newToken: Input.optional(
-    Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
+  newToken: Input.text(
+    "new-token",
+    "tenant",
     "Print a new API token for this tenant, with its hash for the settings, and exit"
   ),
   logFormat: Input.withDefault(

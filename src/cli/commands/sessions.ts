@@ -76,12 +76,12 @@ const rowOf = (session: SessionSummary, index: number) => ({ ...session, number:
 
 const summaries = orExit(SessionStore.use((store) => store.summaries))
 
-const name = Argument.String("session").pipe(Argument.withDescription(`Number, title, beginning of the id, or latest`))
+const name = Input.argument("session", `Number, title, beginning of the id, or latest`)
 
 const list = Command.make(
   "list",
   {
-    limit: Input.optional(Input.size("limit"), "Show only the newest N sessions"),
+    limit: Input.size("limit", "Show only the newest N sessions"),
     json: Input.json
   },
   Effect.fn("cli.sessions.list")(function* ({ json, limit }) {
@@ -233,7 +233,7 @@ const tree = Command.make(
 
 const rename = Command.make(
   "rename",
-  { session: name, title: Argument.String("title").pipe(Argument.withDescription("New title")) },
+  { session: name, title: Input.argument("title", "New title") },
   Effect.fn("cli.sessions.rename")(function* ({ session: sessionName, title }) {
     if (printableLine(title) === "") return yield* badInput("the title is empty")
     const { id } = yield* orExit(findSession(sessionName))
@@ -246,11 +246,10 @@ const exported = Command.make(
   "export",
   {
     session: name,
-    file: Argument.String("file").pipe(
-      Argument.withDescription("File to write; large outputs go to a folder beside it")
-    ),
-    to: Input.optional(
-      Flag.Literals("to", FormatName.literals),
+    file: Input.argument("file", "File to write; large outputs go to a folder beside it"),
+    to: Input.choice(
+      "to",
+      FormatName.literals,
       "Format (default: Markdown for .md, a page for .html, contents for .json, else palimpsest)"
     ),
     redact: Input.flag("redact", "Replace secrets and personal data with placeholders")
@@ -296,7 +295,7 @@ const imported = Command.make(
   "import",
   {
     ...Input.conversation,
-    title: Input.optional(Flag.String("title").pipe(Flag.withMetavar("title")), "Title of the new session")
+    title: Input.text("title", "title", "Title of the new session")
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)

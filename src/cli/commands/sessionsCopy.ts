@@ -4,7 +4,7 @@ import { matchName } from "../../domain/session/SessionName.ts"
 import { orSelectionError } from "../../services/runtime/SessionOpening.ts"
 import * as SessionCopy from "../../services/session/SessionCopy.ts"
 import { SessionStore, StoreOpener } from "../../services/session/SessionStore.ts"
-import { withExamples } from "../flags/SharedFlags.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
@@ -29,10 +29,10 @@ const copiedText = (copied: SessionCopy.Copied): string =>
 export const copy = Command.make(
   "copy",
   {
-    sessions: Argument.String("session").pipe(
-      Argument.withDescription("Number, title, beginning of the id, or latest; without any, all sessions"),
-      Argument.variadic()
-    ),
+    sessions: Input.argument(
+      "session",
+      "Number, title, beginning of the id, or latest; without any, all sessions"
+    ).pipe(Argument.variadic()),
     to: Flag.String("to").pipe(
       Flag.withMetavar("store"),
       Flag.withDescription("Store to copy to: files, files:FOLDER, sqlite:FILE or postgres://USER@HOST/DATABASE")
@@ -61,7 +61,7 @@ export const copy = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Copy sessions to another store, or what was added since the last copy"),
-  withExamples({
+  Input.withExamples({
     "palimpsest sessions copy --to sqlite:sessions.db": "Copy all sessions to a database"
   })
 )

@@ -15,10 +15,7 @@ export const flags = {
     Flag.String("model").pipe(Flag.withAlias("m"), Flag.withMetavar("name")),
     "Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)"
   ),
-  session: Input.optional(
-    Flag.String("session").pipe(Flag.withMetavar("name")),
-    "Save the conversation under this id; resume it if it exists"
-  ),
+  session: Input.text("session", "name", "Save the conversation under this id; resume it if it exists"),
   resume: Input.optional(
     Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session"), Flag.withOptionalValue("")),
     `Resume a session: ${latestName}, its number, its title, or the beginning of its id; chat shows a list without one`
@@ -26,24 +23,22 @@ export const flags = {
   continue: Input.flag("continue", `Resume the newest session; the same as --resume ${latestName}`).pipe(
     Flag.withAlias("c")
   ),
-  threshold: Input.optional(
-    Input.share("threshold"),
-    "Compress when this part of the window is used (1: only when nothing else fits)"
-  ),
+  threshold: Input.share("threshold", "Compress when this part of the window is used (1: only when nothing else fits)"),
   strategy: Input.optional(
     StrategyFlag.one,
     `Strategy that compresses the conversation: ${StrategyFlag.names} (default: the setting)`
   ),
-  compressionModel: Input.optional(
-    Input.models("compression-model"),
+  compressionModel: Input.models(
+    "compression-model",
     "Model that writes summaries; of several, separated by commas, the next replaces one that fails"
   )
 }
 
 /** The flags of every command that runs an agent. */
 export const agentFlags = {
-  approve: Input.optional(
-    Flag.Literals("approve", ApprovalMode.literals),
+  approve: Input.choice(
+    "approve",
+    ApprovalMode.literals,
     "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
   ),
   tools: Input.withDefault(Flag.Boolean("tools"), true, "Let the model use tools (default); --no-tools turns them off"),

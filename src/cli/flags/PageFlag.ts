@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { Flag } from "effect/cli"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as WrittenExport from "../output/WrittenExport.ts"
@@ -8,10 +7,7 @@ import * as Input from "./SharedFlags.ts"
 /** The flag `--html`, and writing the page that it names. */
 
 /** The flag `--html`. */
-export const flag = Input.optional(
-  Flag.String("html").pipe(Flag.withMetavar("file")),
-  "Write a self-contained page with charts instead of text"
-)
+export const flag = Input.text("html", "file", "Write a self-contained page with charts instead of text")
 
 /** Fails if the page would overwrite the input file, even under another name, or share standard output with `--json`. */
 export const checkPlace = Effect.fnUntraced(function* (

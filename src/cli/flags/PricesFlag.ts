@@ -1,5 +1,4 @@
 import { Effect, Result } from "effect"
-import { Flag } from "effect/cli"
 import { parsePrices, pricesWith } from "../../domain/tokens/Prices.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
@@ -8,10 +7,7 @@ import * as Input from "./SharedFlags.ts"
 /** The flag `--prices`, and reading the table that it names. */
 
 /** The flag `--prices`. */
-export const flag = Input.optional(
-  Flag.String("prices").pipe(Flag.withMetavar("file")),
-  "JSON file of prices by model, in US dollars per million tokens"
-)
+export const flag = Input.text("prices", "file", "JSON file of prices by model, in US dollars per million tokens")
 
 /** The built-in prices, extended by the settings `models.<name>.price`. */
 const settingPrices = Effect.map(FileWindow.settings, ({ models }) => pricesWith(models))

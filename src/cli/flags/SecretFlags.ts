@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { Flag } from "effect/cli"
 import { accountOf } from "../../domain/text/AccountNames.ts"
 import type { SecretSearch } from "../../domain/transcripts/RecordSecrets.ts"
 import { Environment } from "../../services/platform/Environment.ts"
@@ -9,8 +8,9 @@ import * as Input from "./SharedFlags.ts"
 /** The flag `--only`, which chooses what counts as a secret, and the searches that commands make of it. */
 
 /** The flag `--only`. */
-export const only = Input.optional(
-  Flag.Literals("only", ["secrets", "personal"]),
+export const only = Input.choice(
+  "only",
+  ["secrets", "personal"],
   "Only keys, tokens and passwords, or only personal data (default: both)"
 )
 

@@ -30,7 +30,7 @@ export const several: Flag.Flag<ReadonlyArray<StrategyName>> = Input.parsed(
 )
 
 /** `--threshold` of a command that compresses a conversation of a file. */
-export const threshold = Input.optional(
-  Input.share("threshold"),
+export const threshold = Input.share(
+  "threshold",
   "Compress when this part of the window is used (default: 0.5, or what the strategy says)"
 )
