@@ -29,7 +29,7 @@ import { version } from "../output/Version.ts"
 import * as ChatLoop from "./ChatLoop.ts"
 import { askApproval, askQuestion, askShorten, yesNoInquiry } from "./Questions.ts"
 import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
-import { chooseSession } from "./slash/SessionPicker.ts"
+import { chooseSession } from "./slash/resume.ts"
 
 /** Runs the sessions of one chat in the terminal, one after another: opens or resumes each, until the user leaves. */
 
