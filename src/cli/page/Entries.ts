@@ -14,16 +14,16 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { partKindOf } from "../../domain/evaluation/PartKind.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
-import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
+import { clipped, firstUnits } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { isTime } from "../../domain/text/Time.ts"
 import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
 import { number, plural } from "../output/Output.ts"
-import { bar, kindOrder } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
-import { partMarkup, type PartLook, partTexts, roomOf } from "./Parts.ts"
+import { type PartLook, partMarkup, partTexts, roomOf } from "./Parts.ts"
+import { bar, kindOrder } from "./ReportPage.ts"
 
 /**
  * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so

@@ -14,10 +14,9 @@ import { comparisonSection, inspectFacts, inspectSections, maxOf } from "../outp
 import { number, plural } from "../output/Output.ts"
 import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
-import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
-import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
+import { baseName, figure, kindOrder, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The page of `inspect`: figures and charts of a conversation, and the list of its messages. */
 
