@@ -11,7 +11,7 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
-import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import { orNull } from "../output/JsonFields.ts"
@@ -68,7 +68,7 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
 /** Returns the conversation without its secrets. */
 const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSession) {
   const { problems, secrets } = yield* Output.progress("searching for secrets")(
-    Effect.flatMap(SecretFlags.searchOf(undefined), (search) => secretsOf(session, search))
+    Effect.flatMap(RedactionFlags.searchOf(undefined), (search) => secretsOf(session, search))
   )
   yield* tellUnreadable(problems)
   const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)

@@ -10,9 +10,9 @@ import {
   Outcome,
   patchOf,
   Plan,
+  rangeText,
   statusOf,
-  tokensOf,
-  rangeText
+  tokensOf
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
@@ -29,7 +29,7 @@ import { type Conversation, type Entry, EntryId, view, viewTokens } from "../../
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
-import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
+import { minSpillBytes, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -57,7 +57,6 @@ import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
@@ -104,9 +103,9 @@ type Report = typeof Report.Type
 const flags = {
   ...Input.conversation,
   strategy: Input.withDefault(
-    StrategyFlag.one,
+    Input.strategy,
     defaultStrategy.name,
-    `Strategy that decides what stays: ${StrategyFlag.names} (default: ${defaultStrategy.name})`
+    `Strategy that decides what stays: ${Input.strategyNames} (default: ${defaultStrategy.name})`
   ),
   summarizer: Input.choice(
     "summarizer",
@@ -120,7 +119,7 @@ const flags = {
   window: Input.size("window", "Context window in tokens (default: the window of the conversation's model)").pipe(
     Flag.withAlias("limit")
   ),
-  threshold: StrategyFlag.threshold,
+  threshold: Input.threshold,
   force: Input.flag("force", "Compress even below the threshold or after failures"),
   failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
   tokens: Input.size("tokens", "Take this many tokens as the size of the request instead of counting it"),

@@ -6,26 +6,26 @@ import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settin
 import {
   dotted,
   keyOf,
-  setValues,
+  parseValue,
   type SettingsPath,
+  setValues,
   unknownKeyText,
   valueAt,
-  parseValue,
   withValue
 } from "../../domain/settings/SettingsKey.ts"
 import { settingsSchema } from "../../domain/settings/SettingsSchema.ts"
 import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { escapeUnprintable, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/Environment.ts"
 import {
-  type SettingsFileState,
-  type SettingsNotice,
   type EffectiveSettings,
   Settings,
   type SettingsError,
+  type SettingsFileState,
+  type SettingsNotice,
   type SettingsPlace
 } from "../../services/settings/Settings.ts"
 import { Trust } from "../../services/workspace/Trust.ts"

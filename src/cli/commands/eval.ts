@@ -9,7 +9,6 @@ import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
 import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { describeEvaluation, describePlanted } from "../output/EvaluationTable.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -42,8 +41,8 @@ export const evaluate = Command.make(
     budget: Input.size("budget", "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"),
     scale: Input.share("scale", "Snapshot size as a fraction of the recorded summary's"),
     strategy: Input.optional(
-      StrategyFlag.several,
-      `Strategies to measure, separated by commas (default: all): ${StrategyFlag.names}`
+      Input.strategies,
+      `Strategies to measure, separated by commas (default: all): ${Input.strategyNames}`
     ),
     preserve: Input.share(
       "preserve",

@@ -8,7 +8,7 @@ import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { type SessionQuery, wordsQuery } from "../../domain/transcripts/facts/SessionSearch.ts"
 import * as Patterns from "../../services/platform/Patterns.ts"
 import * as FindSessions from "../../services/transcripts/FindSessions.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
@@ -166,14 +166,14 @@ export const find = Command.make(
     grep: Input.text("grep", "regex", "Search lines by a pattern; ignores case unless it has a capital"),
     ...SessionFlags.flags,
     limit: Input.size("limit", `Sessions to show, newest first (default: ${defaultLimit})`),
-    prices: PricesFlag.flag,
+    prices: ReportFlags.prices,
     json: Input.json
   },
   Effect.fn("cli.find")(function* (input) {
     const { json, limit = defaultLimit } = input
     const query = yield* queryOf(input.text, input.grep)
     const filter = yield* SessionFlags.filterOf(input)
-    const prices = yield* PricesFlag.read(input.prices)
+    const prices = yield* ReportFlags.readPrices(input.prices)
     const list = yield* Output.progress("reading the sessions of your agents")(FindSessions.listSessions(filter))
     const shown = list.sessions.slice(0, query === undefined ? limit : 0)
     const { found, problems } =

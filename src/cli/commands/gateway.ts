@@ -8,7 +8,6 @@ import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, failed } from "../output/ExitError.ts"
@@ -24,7 +23,7 @@ export interface GatewayCommandOptions extends GatewaySetup {
   readonly port: number
   readonly drainSeconds: number
   readonly page: ServedPage
-  readonly metricsTokens: ServerTokens["tokens"]
+  readonly metricsTokens: ListenAddress.ServerTokens["tokens"]
 }
 
 /** The output of `--json`, once the gateway takes requests. */
@@ -89,7 +88,7 @@ const readOptions = Effect.fnUntraced(function* (input: Flags) {
   const settings = yield* userSettings
   const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
   const setup = gatewaySetup(settings)
-  const { made, tokens } = yield* serverTokens(settings.serve.tokens)
+  const { made, tokens } = yield* ListenAddress.serverTokens(settings.serve.tokens)
   const options: GatewayCommandOptions = {
     ...setup,
     ...(window === undefined ? {} : { window }),

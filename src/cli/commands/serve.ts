@@ -1,4 +1,4 @@
-import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio, Logger, References } from "effect"
+import { Config, Effect, identity, type Layer, Logger, Redacted, References, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { reachOf } from "../../domain/model/ModelRoute.ts"
@@ -6,8 +6,8 @@ import {
   drainSecondsOf,
   isTenantName,
   localTenant,
-  type ServeSettings,
-  ServedGateway
+  ServedGateway,
+  type ServeSettings
 } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
@@ -16,7 +16,6 @@ import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -43,7 +42,7 @@ export interface ServeOptions {
   readonly host: string
   readonly port: number
   readonly settings: ServeSettings
-  readonly tokens: ServerTokens["tokens"]
+  readonly tokens: ListenAddress.ServerTokens["tokens"]
   readonly version: string
   /** Whether the log gets a line for each request. */
   readonly logRequests: boolean
@@ -183,7 +182,7 @@ const optionsOf = Effect.fnUntraced(function* (flags: Flags, hasSqlite: Effect.E
       `--host ${host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
     )
   }
-  const { made, tokens } = yield* serverTokens(configured)
+  const { made, tokens } = yield* ListenAddress.serverTokens(configured)
   const served = runner ? undefined : (flags.gateway ?? own.gateway)
   const options: ServeOptions = {
     host,

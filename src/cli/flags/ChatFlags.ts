@@ -5,7 +5,6 @@ import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
-import * as StrategyFlag from "./StrategyFlag.ts"
 
 /** Flags that choose a session and how it is compressed, and the session options that they make. */
 
@@ -25,8 +24,8 @@ export const flags = {
   ),
   threshold: Input.share("threshold", "Compress when this part of the window is used (1: only when nothing else fits)"),
   strategy: Input.optional(
-    StrategyFlag.one,
-    `Strategy that compresses the conversation: ${StrategyFlag.names} (default: the setting)`
+    Input.strategy,
+    `Strategy that compresses the conversation: ${Input.strategyNames} (default: the setting)`
   ),
   compressionModel: Input.models(
     "compression-model",

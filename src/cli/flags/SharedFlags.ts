@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Option } from "effect"
+import { Effect, FileSystem, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
@@ -147,3 +148,33 @@ export const fileText = (file: string, expected: string): Effect.Effect<string, 
       )
     )
   )
+
+const isStrategy = Schema.is(StrategyName)
+/** The strategies that exist, for descriptions and messages. */
+export const strategyNames = StrategyName.literals.join(", ")
+
+/** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
+const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
+  const distinctNames = [...new Set(text.split(",").map((name) => name.trim()))]
+  const known = distinctNames.filter(isStrategy)
+  return known.length === distinctNames.length ? known : undefined
+}
+
+/** `--strategy` of a command that works with one strategy. */
+export const strategy: Flag.Flag<StrategyName> = parsed("strategy", "name", `one of ${strategyNames}`, (text) =>
+  isStrategy(text) ? text : undefined
+)
+
+/** `--strategy` of a command that compares strategies. */
+export const strategies: Flag.Flag<ReadonlyArray<StrategyName>> = parsed(
+  "strategy",
+  "name,…",
+  `strategies with commas between them, of ${strategyNames}`,
+  parseStrategies
+)
+
+/** `--threshold` of a command that compresses a conversation of a file. */
+export const threshold = share(
+  "threshold",
+  "Compress when this part of the window is used (default: 0.5, or what the strategy says)"
+)
