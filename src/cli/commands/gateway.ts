@@ -12,8 +12,8 @@ import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import type { ServedPage } from "../page/Document.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
-import type { ServedPage } from "../page/ServedPage.ts"
 
 /** The `gateway` command: reads its options, starts the gateway, and says where it listens. */
 

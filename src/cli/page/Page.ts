@@ -6,6 +6,7 @@ import { verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
+import { shellWord } from "../../domain/text/ShellWord.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { lostFacts } from "../../services/evaluation/Inspect.ts"
 import { namesOf } from "../output/InspectComparison.ts"
@@ -40,12 +41,8 @@ export interface Page {
   readonly beside?: Omit<Page, "beside"> | undefined
 }
 
-/** A shell word, quoted if necessary. */
-const word = (text: string): string =>
-  /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-
 /** The entries that the figures on the page link to. */
-const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
+const mentioned = (report: Report): ReadonlySet<EntryId> => {
   const all = [
     ...report.largest.map((part) => part.entry),
     ...report.compactions.flatMap(({ after }) => (after === null ? [] : [after])),
@@ -54,7 +51,7 @@ const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
     ...report.dropped.flatMap(({ from, to }) => [from, to]),
     ...report.reads.slice(0, 25).flatMap((read) => read.entries.slice(0, 12))
   ]
-  return new Set(all.slice(0, limit))
+  return new Set(all.slice(0, 1_000))
 }
 
 /** Times of the first and the last message, in milliseconds since 1970. */
@@ -260,7 +257,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
   const selected = Entries.select(conversation, mentioned(report))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
-  const recall = `palimpsest recall ${word(report.file)}`
+  const recall = `palimpsest recall ${shellWord(report.file)}`
   const about = { model: report.model ?? undefined, prices }
   const turnList = measured === undefined ? turnCosts(conversation, about) : []
   yield* Effect.yieldNow

@@ -19,10 +19,10 @@ const markLimit = 10
 /** Maximum number of compactions on a chart. */
 const cutLimit = 200
 
-/** Reduces points to at most `limit`, keeping highs and lows. */
-export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
-  if (points.length <= limit) return points
-  const columns = Math.max(1, Math.floor(limit / 4))
+/** Reduces points to what a chart line shows, keeping highs and lows. */
+export const thinned = (points: ReadonlyArray<Point>): ReadonlyArray<Point> => {
+  if (points.length <= pointLimit) return points
+  const columns = Math.max(1, Math.floor(pointLimit / 4))
   return Array.from({ length: columns }, (_, column) => {
     const run = points.slice(
       Math.floor((column * points.length) / columns),

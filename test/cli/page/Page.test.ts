@@ -270,7 +270,7 @@ describe("the command for the full text", () => {
     ["it's $(rm).jsonl", "palimpsest recall &#39;it&#39;\\&#39;&#39;s $(rm).jsonl&#39; h_aaaaaaabxa"],
     ["-", "palimpsest recall - h_aaaaaaabxa"],
     ["~x", "palimpsest recall &#39;~x&#39; h_aaaaaaabxa"],
-    ["-x", "palimpsest recall &#39;-x&#39; h_aaaaaaabxa"]
+    ["-x", "palimpsest recall -x h_aaaaaaabxa"]
   ]
   it.effect.each(cases)("for %s", function* ([file, command]) {
     const html = yield* pageOf(conversationOf([entry(1, user(text("x".repeat(20_001))))]), { file })
