@@ -173,11 +173,10 @@ const get = Command.make(
   })
 ).pipe(Command.withDescription("Print the value of a setting"))
 
-const workspace = Input.flag("workspace", "Use the working folder's settings file instead of yours").pipe(
-  Flag.withAlias("w")
+const place = Input.flag("workspace", "Use the working folder's settings file instead of yours").pipe(
+  Flag.withAlias("w"),
+  Flag.map((isWorkspace): SettingsPlace => (isWorkspace ? "workspace" : "home"))
 )
-
-const placeOf = (isWorkspace: boolean): SettingsPlace => (isWorkspace ? "workspace" : "home")
 
 /** Prints a notice when another place overrides the value just written. */
 const noticeIfOverridden = Effect.fnUntraced(function* (path: SettingsPath, place: SettingsPlace) {
@@ -196,18 +195,17 @@ const set = Command.make(
   {
     key,
     value: Input.argument("value", "Plain text or JSON; also 64k, 50%, on, or a list with commas"),
-    workspace
+    place
   },
-  Effect.fn("cli.config.set")(function* ({ key: name, value: text, workspace: isWorkspace }) {
+  Effect.fn("cli.config.set")(function* ({ key: name, place, value: text }) {
     const settingsKey = yield* keyNamed(name)
     const { expected, path } = settingsKey
-    if (isWorkspace && isHomeOnly(path[0] ?? "")) {
+    if (place === "workspace" && isHomeOnly(path[0] ?? "")) {
       return yield* badInput(`${path[0] ?? ""} works in your own settings only; omit --workspace`)
     }
     const parsed = parseValue(settingsKey, text)
     if (parsed === undefined) return yield* badInput(printableLine(`${dotted(path)}: expected ${expected}`))
     const { set: write } = yield* Settings
-    const place = placeOf(isWorkspace)
     const file = yield* Effect.mapError(write(place, path, parsed.value), exitError)
     yield* Output.notice(`${dotted(path)} is ${textOf(jsonOf(path, parsed.value))} in ${file}`)
     yield* noticeIfOverridden(path, place)
@@ -222,17 +220,17 @@ const set = Command.make(
 
 const unset = Command.make(
   "unset",
-  { key, workspace },
-  Effect.fn("cli.config.unset")(function* ({ key: name, workspace: isWorkspace }) {
+  { key, place },
+  Effect.fn("cli.config.unset")(function* ({ key: name, place }) {
     // Unknown keys can be removed too: notices report them, and this is how to remove them.
     const settingsKey = keyOf(name)
     const path = "accepts" in settingsKey ? settingsKey.path : name.split(".")
     const { states, unset: write } = yield* Settings
-    const file = yield* Effect.mapError(write(placeOf(isWorkspace), path), exitError)
+    const file = yield* Effect.mapError(write(place, path), exitError)
     if (file !== undefined) return yield* Output.notice(`${dotted(path)} is no longer set in ${file}`)
     if (!("accepts" in settingsKey)) yield* keyNamed(name)
     const { files } = yield* states
-    const there = files.find(({ place }) => place === placeOf(isWorkspace))?.file ?? "the file"
+    const there = files.find((one) => one.place === place)?.file ?? "the file"
     yield* Output.notice(`${dotted(path)} was not set in ${there}`)
   })
 ).pipe(Command.withDescription("Remove a setting from the file"))

@@ -1,4 +1,4 @@
-import { Config, Effect, identity, type Layer, Logger, Redacted, References, Schema, type Stdio } from "effect"
+import { Config, Effect, identity, type Layer, Logger, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { reachOf } from "../../domain/model/ModelRoute.ts"
@@ -13,7 +13,6 @@ import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
-import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
 import * as Input from "../flags/SharedFlags.ts"
@@ -26,11 +25,8 @@ import * as ServePage from "../page/ServePage.ts"
 
 /** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
 
-const logger = Logger.make((options) => {
-  // Telemetry goes to a collector.
-  if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
-  const { annotations, cause, level, message, timestamp } = Logger.formatStructured.log(options)
-  const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
+const logger = Output.logger((options, words) => {
+  const { annotations, cause, level, timestamp } = Logger.formatStructured.log(options)
   process.stderr.write(`${JSON.stringify({ time: timestamp, level, message: words, ...annotations, cause })}\n`)
 })
 

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { latestName } from "../../domain/session/SessionName.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
+import type { HostOptions } from "../../services/runtime/AgentHost.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
@@ -50,6 +51,9 @@ export const agentFlags = {
 
 /** The parsed values of the flags. An empty `resume`: no session was named. */
 export type ChatFlags = Partial<Command.Command.Config.Infer<typeof flags>>
+
+/** The parsed flags of a chat. */
+export type ChatOptions = ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 
 /** Turns the flags into session options. Fails for invalid values and combinations. */
 export const sessionOptions = Effect.fnUntraced(function* (

@@ -161,9 +161,8 @@ const showCard = ({ output, progress }: TerminalParts, card: Card) =>
     }
   })
 
-const setStatus = ({ editor, output, state }: TerminalParts, line: (columns: number) => string) => {
-  state.status = (columns) => SafeText.shown(line(columns))
-  editor.status = state.status
+const setStatus = ({ editor, output }: TerminalParts, line: (columns: number) => string) => {
+  editor.status = (columns) => SafeText.shown(line(columns))
   output.draw()
 }
 
@@ -259,7 +258,6 @@ const initialState = (): TerminalParts["state"] => ({
   prompt: { prompt: "> " },
   prefill: "",
   isLeaving: false,
-  status: undefined,
   options: { theme: "dark", keys: "default", bellAfter: 10 },
   modeKey: Effect.void
 })
