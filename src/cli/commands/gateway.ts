@@ -1,16 +1,15 @@
-import { Effect, type Layer, Schema } from "effect"
+import { Effect, type Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import { type Provider, providers } from "../../domain/gateway/Route.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
-import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import type { ServedPage } from "../page/Document.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
@@ -26,17 +25,8 @@ export interface GatewayCommandOptions extends GatewaySetup {
   readonly metricsTokens: ListenAddress.ServerTokens["tokens"]
 }
 
-/** The output of `--json`, once the gateway takes requests. */
-const Started = Schema.Struct({
-  url: Schema.String,
-  /** The token for the metrics that was made for this run; null when the settings have tokens. */
-  token: Schema.NullOr(Schema.String)
-})
-
 const defaultPort = 4141
 const defaultDrainSeconds = 120
-
-const isStoreError = Schema.is(GatewayStoreError)
 
 const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
 
@@ -109,7 +99,7 @@ const readOptions = Effect.fnUntraced(function* (input: Flags) {
 /** Says where the gateway listens. */
 const tellStarted = Effect.fnUntraced(function* ({ host, json }: Flags, port: number, made: string | null) {
   const url = ListenAddress.urlOf(host, port)
-  if (json) yield* Output.json(Started, { url, token: made })
+  if (json) yield* Output.json(ListenAddress.Started, { url, token: made })
   yield* Output.notice(
     `listening on ${url}; "palimpsest gateway${port === defaultPort ? "" : ` --port ${port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
   )
@@ -139,8 +129,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         return yield* ListenAddress.untilStopped(options.drainSeconds)
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
-        Effect.catchIf(isStoreError, (error) => failed(error.message))
+        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error))
       )
     })
   ).pipe(

@@ -17,7 +17,7 @@ import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from
 import * as ListenAddress from "../flags/ListenAddress.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
@@ -92,13 +92,6 @@ const storeOf = Effect.fnUntraced(function* (
   const runner = addressOf(role.address ?? defaultRunner)
   if (runner === undefined) return yield* badInput("--address: expected a host and a port, such as 10.0.0.5:4401")
   return { _tag: "Postgres", url: Redacted.make(store), runner: role.front ? undefined : runner }
-})
-
-/** The output of `--json`, once the server takes requests. */
-const Started = Schema.Struct({
-  url: Schema.String,
-  /** The token that was made for this run; null when the settings have tokens. */
-  token: Schema.NullOr(Schema.String)
 })
 
 /** The forms of the log. */
@@ -208,7 +201,7 @@ const announce = Effect.fnUntraced(function* (
 ) {
   const { address } = yield* HttpServer.HttpServer
   const url = ListenAddress.urlOf(host, "port" in address ? address.port : port)
-  if (json) yield* Output.json(Started, { url, token: made })
+  if (json) yield* Output.json(ListenAddress.Started, { url, token: made })
   yield* notify(
     // The log is no place for a token.
     made === null || runner || logRequests
@@ -245,7 +238,6 @@ export const serve = <E extends { readonly message: string }, R>(
         Effect.andThen(ListenAddress.untilStopped(drainSecondsOf(options.settings), notify)),
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
-        Effect.catchIf(isDatabaseError, (error) => failed(error.message)),
         options.logRequests ? Effect.provide(layer) : identity
       )
     })
@@ -256,9 +248,3 @@ export const serve = <E extends { readonly message: string }, R>(
       "palimpsest serve --host 0.0.0.0 --port 8080": "Serve other machines; tokens are in the settings"
     })
   )
-
-const isDatabaseError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  (error._tag === "DatabaseError" || error._tag === "GatewayStoreError")

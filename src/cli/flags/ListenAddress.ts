@@ -1,4 +1,4 @@
-import { Effect, Redacted, type Stdio } from "effect"
+import { Effect, Redacted, Schema, type Stdio } from "effect"
 import { Flag } from "effect/cli"
 import { localTenant, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import type { ListenError } from "../../services/platform/ListenError.ts"
@@ -61,6 +61,13 @@ export const untilStopped = (
     const message = `stopping; running requests get ${drainSeconds} s to end (a second Ctrl+C ends them now)`
     return Effect.onInterrupt(Effect.never, () => notify(message))
   })
+
+/** The output of `--json`, once a server takes requests. */
+export const Started = Schema.Struct({
+  url: Schema.String,
+  /** The token that was made for this run; null when the settings have tokens. */
+  token: Schema.NullOr(Schema.String)
+})
 
 /** The tokens that a server accepts. */
 export interface ServerTokens {
