@@ -24,6 +24,7 @@ const framed = (title: string, head: Html, styles: string, body: Html): string =
 ${head}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<meta name="generator" content="palimpsest">
 <title>${title}</title>
 <style>${trusted(styles)}</style>
 </head>
@@ -59,8 +60,7 @@ export const renderDocument = Effect.fn("Document.renderDocument")(function* ({
     "form-action 'none'"
   ].join("; ")
 
-  const head = markup`<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
-<meta name="generator" content="palimpsest">`
+  const head = markup`<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">`
   const body = markup`<a class="skip" href="#main">To the numbers</a>
 <header>
 <button id="scheme" class="scheme" type="button" hidden>Light / dark</button>

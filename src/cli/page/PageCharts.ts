@@ -103,11 +103,9 @@ export const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, numbe
     description: `${plural(points.length, "request")}`,
     messages,
     lines: [
-      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
-      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
-    ],
-    marks: [],
-    cuts: []
+      { name: "ours", points: line((point) => point.ours) },
+      { name: "recorded", points: line((point) => point.recorded) }
+    ]
   }
 }
 
@@ -121,9 +119,6 @@ export const comparisonChart = (one: Grown, other: Grown): Chart => ({
   lines: [one, other].map(([, sizes], index) => ({
     name: `series-${index}`,
     points: thinned(sizes.map((tokens, at) => ({ message: at + 1, tokens }))),
-    filled: false,
     stepped: true
-  })),
-  marks: [],
-  cuts: []
+  }))
 })
