@@ -12,7 +12,7 @@ import {
 } from "../../domain/settings/SettingsKey.ts"
 import { emptySettings, type ParsedSettings, type SettingsProblem } from "../../domain/settings/SettingsText.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import { EnvFiles } from "../../services/platform/Environment.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
@@ -69,8 +69,7 @@ const writablePath = Effect.fnUntraced(function* (
   if (place === "workspace") {
     const root = (yield* realPath(path.resolve("."))) ?? path.resolve(".")
     const target = (yield* realPath(file)) ?? (yield* realPath(path.dirname(file))) ?? root
-    const relative = path.relative(root, target)
-    if (relative.startsWith("..") || path.isAbsolute(relative)) {
+    if (!isWithin(root, target, path.sep)) {
       return yield* invalid(file, undefined, `it leads to ${quotedPath(target)}, out of the folder; change it there`)
     }
   }

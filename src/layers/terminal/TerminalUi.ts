@@ -18,7 +18,6 @@ import * as SafeText from "./SafeText.ts"
 import * as StreamTerminal from "./StreamTerminal.ts"
 import * as Keys from "./TerminalKeys.ts"
 import type { TerminalParts } from "./TerminalParts.ts"
-import * as Palette from "./Theme.ts"
 import * as Theme from "./Theme.ts"
 import { Transcript } from "./Transcript.ts"
 import * as VimKeys from "./VimKeys.ts"
@@ -78,8 +77,8 @@ const paintFor = Effect.fnUntraced(function* (
     ? yield* Effect.promise(() => screen.queryTerminalBackgroundColor({ timeoutMs: backgroundMillis }))
     : undefined
   if (state.options.theme !== theme) return
-  const background = colour === undefined ? "dark" : Palette.backgroundOf(colour)
-  const paint = Palette.painter(theme, background, getCapabilities().trueColor)
+  const background = colour === undefined ? "dark" : Theme.backgroundOf(colour)
+  const paint = Theme.painter(theme, background, getCapabilities().trueColor)
   if (paint === screen.paint) return
   screen.paint = paint
   // The terminal may answer when the user has cleared the screen already.
@@ -300,7 +299,7 @@ export const make = Effect.fnUntraced(function* (
   const transcript = new Transcript(theme)
   const terminal = StreamTerminal.make(streams, () => Keys.leave(parts))
   const screen = new ChatScreen(terminal, transcript)
-  if (canColor) screen.paint = Palette.painter("dark", "dark", getCapabilities().trueColor)
+  if (canColor) screen.paint = Theme.painter("dark", "dark", getCapabilities().trueColor)
   const editor = new MessageEditor(screen, theme)
   const output = new ChatOutput(transcript, theme, () => screen.requestRender())
   const question = new OpenQuestion(yield* Semaphore.make(1), {

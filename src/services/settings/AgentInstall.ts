@@ -8,7 +8,6 @@ import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import * as RegularFile from "../platform/RegularFile.ts"
-import { read as readWhole } from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 
 /** Adds this program to the settings of other agents, and removes it: plans the changes of their files, and writes them. */
@@ -34,7 +33,7 @@ const readRecords = Effect.fnUntraced(function* (file: string) {
   )
   if (place === undefined) return new Map()
   const bytes = yield* Effect.mapError(
-    readWhole(place, quotedPath(file)),
+    RegularFile.read(place, quotedPath(file)),
     ({ message }) => new InstallError({ message })
   )
   const stored = yield* Effect.mapError(

@@ -10,7 +10,6 @@ import { pricesWith } from "../../../domain/tokens/Prices.ts"
 import { definitions, truncate } from "../../output/Columns.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
-import { sentence } from "../../output/Output.ts"
 import { type ChatSession, nextPosition, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
 /** The slash commands `/compress`, `/undo`, `/redo`, `/rate` and `/pin`: compress the conversation, take that back, rate it, and say what it keeps. */
@@ -67,7 +66,11 @@ export const compress: SlashCommand = {
     }
     const { limit, threshold, tokens } = yield* chat.usage
     const outcome = yield* terminal.during("compressing", (cancel) =>
-      chat.compress({ cancel, onNotice: (line) => say(session, sentence(line)), ...(focus === "" ? {} : { focus }) })
+      chat.compress({
+        cancel,
+        onNotice: (line) => say(session, Output.sentence(line)),
+        ...(focus === "" ? {} : { focus })
+      })
     )
     if (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") {
       yield* Ref.set(compressedAt, yield* nextPosition(session))

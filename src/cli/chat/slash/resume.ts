@@ -6,7 +6,6 @@ import { SessionStore } from "../../../services/session/SessionStore.ts"
 import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
 import { resumableName } from "../../flags/ImportedSession.ts"
 import * as Output from "../../output/Output.ts"
-import { sizeText } from "../../output/Output.ts"
 import { orExit } from "../../output/RuntimeText.ts"
 import { headingOf, sessionTable } from "../../output/SessionTable.ts"
 import { ago } from "../../output/TimeText.ts"
@@ -43,7 +42,7 @@ export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal
     others.map((one) => {
       const folder = one.cwd === undefined ? [] : [printableLine(path.basename(one.cwd))]
       const state = one.problem === undefined ? (one.holder === undefined ? [] : ["in use"]) : ["cannot be opened"]
-      const about = [...state, ago(one.updatedAt, now), ...folder, sizeText(one.bytes)].join(" · ")
+      const about = [...state, ago(one.updatedAt, now), ...folder, Output.sizeText(one.bytes)].join(" · ")
       return { value: one.id, label: headingOf(one), about }
     })
   )
