@@ -36,6 +36,7 @@ const Sums = Schema.Struct({
   /** US dollars that cache breaks cost. */
   breakCost: Schema.Finite
 })
+type Sums = typeof Sums.Type
 
 const Break = Schema.Struct({
   agent: Schema.String,
@@ -88,7 +89,7 @@ export type CostReport = typeof CostReport.Type
 
 const dollarsExactly = (cost: number): number => Math.round(cost * 1e6) / 1e6
 
-const sumsOf = ({ session, ...account }: Account): typeof Sums.Type => ({
+const sumsOf = ({ session, ...account }: Account): Sums => ({
   ...account,
   ...(session === undefined ? {} : { id: session.id }),
   ...(session?.title === undefined ? {} : { title: session.title }),
@@ -117,7 +118,6 @@ export const reportOf = (
   repeated
 })
 
-type Sums = CostReport["total"]
 export type Dimension = "session" | "folder" | "day" | "model" | "agent"
 
 const maxNameChars = 80

@@ -74,13 +74,13 @@ export const isChange = ({ status }: Pick<ReplayedCompression, "status">): boole
   status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
 
 /** Whether the guard forced the compression and the request then could be sent. */
-export const isRescue = (
+const isRescue = (
   one: Pick<ReplayedCompression, "status" | "trigger" | "turn">,
   refused: ReadonlyArray<number>
 ): boolean => one.trigger === "guard" && isChange(one) && !refused.includes(one.turn)
 
 /** A replay's settings. */
-export interface Replayed {
+interface Replayed {
   readonly strategy: StrategyName
   /** Tokens of a request above which it is compressed. */
   readonly trigger: number
@@ -219,7 +219,7 @@ type FigureRow = readonly [name: Cell, ...values: ReadonlyArray<string>]
  * Returns the table of figures: one row per figure, one value per strategy. Some rows are left out when their figure is zero
  * for all strategies.
  */
-export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<FigureRow> => {
+const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<FigureRow> => {
   const row = (name: string, value: (result: Result) => string): FigureRow => [name, ...results.map(value)]
   /** A figure that belongs to the one above. */
   const part = (name: string, value: (result: Result) => string): FigureRow => [
@@ -274,7 +274,7 @@ export const triggersText = (results: ReadonlyArray<Result>): string => {
 }
 
 /** Describes how the cost was computed; undefined when there is none. */
-export const costNote = ({ model, prices, strategies }: Report): string | undefined =>
+const costNote = ({ model, prices, strategies }: Report): string | undefined =>
   model === null || strategies.every(({ cost }) => cost === null)
     ? undefined
     : `cost: ${printableLine(model)}, ${printableLine(prices)}; a cache serves what a request shares with the one before`

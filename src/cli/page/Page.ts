@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
 import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
@@ -17,7 +18,7 @@ import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
-import { baseName, figure, kindOrder, type Link, reportPage, sentence } from "./ReportPage.ts"
+import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The page of `inspect`: figures and charts of a conversation, and the list of its messages. */
 
@@ -79,7 +80,7 @@ const span = ({ from, to }: Span): string => {
 }
 
 const filterForm = (report: Report): Html => {
-  const kinds = kindOrder.filter((kind) => report.kinds.some((each) => each.kind === kind))
+  const kinds = PartKind.literals.filter((kind) => report.kinds.some((each) => each.kind === kind))
   return markup`<form id="filter" role="search" aria-label="Messages" hidden>
     <input
       type="search"

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
-import { PartKind } from "../../domain/evaluation/PartKind.ts"
+import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import type { Block, Cell, Column, Section, Segment } from "../../domain/evaluation/Report.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -11,9 +11,6 @@ import type { Chart } from "./Charts.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 
 /** A report as markup of a page, with the bars and colours of the kinds of parts. */
-
-/** The order of kinds in bars and legends: messages first, then tools, then the rest. */
-export const kindOrder: ReadonlyArray<PartKind> = PartKind.literals
 
 /** The colour square of a kind. */
 export const swatch = (kind: PartKind): Html => markup`<i class="swatch k-${kind}"></i>`
@@ -63,13 +60,6 @@ export const baseName = (file: string): string =>
 
 /** Characters of a name on a page. */
 const maxNameChars = 300
-
-/** Markup for a section with its heading. */
-const section = (id: string, title: string, body: Html): Html =>
-  markup`<section id="${id}" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${title}</h2>
-    ${body}
-  </section> `
 
 const segment = ({ isGone, of, tokens }: Segment) => ({
   of: `${of === "used" ? "plain" : `k-${of}`}${isGone === true ? " gone" : ""}`,
@@ -185,9 +175,14 @@ const blockOf = (block: Block, title: string, { charts, link }: PageParts): Html
 }
 
 /** Markup for a section of a report; empty when the page shows nothing of it. */
-export const sectionPage = ({ blocks, id, title }: Section, parts: PageParts): Html => {
+const sectionPage = ({ blocks, id, title }: Section, parts: PageParts): Html => {
   const body = blocks.map((block) => blockOf(block, title, parts)).filter((block) => block !== none)
-  return body.length === 0 ? none : section(id, title, markup`${body}`)
+  return body.length === 0
+    ? none
+    : markup`<section id="${id}" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}</h2>
+    ${body}
+  </section> `
 }
 
 /** The sections of a report on a page, with their names for its table of contents. */

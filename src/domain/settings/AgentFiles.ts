@@ -38,10 +38,7 @@ const hooked: Readonly<Record<HookedAgent, { readonly file: SetupFile; readonly 
 }
 
 /** Whether an agent has hooks around a compaction. */
-export const isHooked = (client: McpClient): client is HookedAgent => client in hooked
-
-/** The file in which an agent keeps its hooks. */
-export const hookFile = (agent: HookedAgent): SetupFile => hooked[agent].file
+const isHooked = (agent: InstallAgent): agent is HookedAgent => agent in hooked
 
 /** A hook of ours in a list of groups. */
 interface OwnHook {
@@ -179,9 +176,7 @@ const merged = (files: ReadonlyArray<AgentFile>): ReadonlyArray<AgentFile> =>
 export const agentFiles = (agent: InstallAgent, { command, plugins, separator }: OwnParts): ReadonlyArray<AgentFile> =>
   merged([
     ...(agent === "pi" ? [] : [serverFile(agent, command)]),
-    ...(agent !== "pi" && isHooked(agent)
-      ? [{ ...hookFile(agent), edits: hookEdits(agent, hookLine(command, separator)) }]
-      : []),
+    ...(isHooked(agent) ? [{ ...hooked[agent].file, edits: hookEdits(agent, hookLine(command, separator)) }] : []),
     ...(isPlugged(agent)
       ? [{ base: "folder" as const, path: files[agent], edits: [pluginEdit(plugins[agent], command)] }]
       : [])
