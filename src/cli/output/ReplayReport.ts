@@ -1,4 +1,4 @@
-import { type Array as Arr, Schema } from "effect"
+import { Array as Arr, Schema } from "effect"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { Figures, noRatio, type Ratio, sumFigures } from "../../domain/evaluation/Measure.ts"
 import { RequestSize } from "../../domain/evaluation/Replay.ts"
@@ -138,16 +138,12 @@ type Run = Arr.NonEmptyReadonlyArray<Compression>
 const rowsShown = 20
 
 /** Groups consecutive compressions that failed in the same way into one row. */
-const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Run> => {
-  const runs: Array<Arr.NonEmptyArray<Compression>> = []
-  for (const one of compressions) {
-    const run = runs.at(-1)
-    const isAlike = run?.[0].status === one.status && run[0].trigger === one.trigger && !isChange(one)
-    if (isAlike) run.push(one)
-    else runs.push([one])
-  }
-  return runs
-}
+const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Run> =>
+  Arr.isReadonlyArrayNonEmpty(compressions)
+    ? Arr.groupWith(compressions, (one, first) => {
+        return first.status === one.status && first.trigger === one.trigger && !isChange(one)
+      })
+    : []
 
 const span = (from: number, to: number): string => (from === to ? number(from) : `${number(from)}–${number(to)}`)
 

@@ -55,27 +55,12 @@ const mentioned = (report: Report): ReadonlySet<EntryId> => {
   return new Set(all.slice(0, 1_000))
 }
 
-/** Times of the first and the last message, in milliseconds since 1970. */
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-
-/** Returns the times of the first and the last message. */
-const spanOf = (conversation: Conversation): Span => {
-  let from = Number.POSITIVE_INFINITY
-  let to = Number.NEGATIVE_INFINITY
-  for (const { at } of entries(conversation)) {
-    if (at === undefined || Entries.moment(at) === "") continue
-    from = Math.min(from, at)
-    to = Math.max(to, at)
-  }
-  return { from, to }
-}
-
-/** Formats the time range of the conversation. */
-const span = ({ from, to }: Span): string => {
-  if (from > to) return ""
+/** The times of the first and the last message. */
+const spanText = (conversation: Conversation): string => {
+  const times = entries(conversation).flatMap(({ at }) => (at === undefined || Entries.moment(at) === "" ? [] : [at]))
+  const from = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+  const to = maxOf(times)
+  if (times.length === 0) return ""
   return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
 }
 
@@ -154,8 +139,6 @@ const lostBy = Effect.fnUntraced(function* ({ conversation, report, snapshotByCo
     keptByCode: byCode === undefined ? undefined : facts - (yield* lostFacts(byCode)).length
   }
 })
-
-const nameOf = ({ file }: Report): string => baseName(file)
 
 /** The main figures of the page. */
 const numbers = (report: Report): Html => {
@@ -278,13 +261,13 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
     ],
     { link, charts: yield* chartsOf(page, sizes, laidAt, isShown) }
   )
-  const name = printableLine(title ?? nameOf(report))
+  const name = printableLine(title ?? baseName(report.file))
   return yield* renderDocument({
     title: `${name}: where the tokens went`,
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 ${verdict.map((text) => markup`<p class="lead">${sentence(text, link)}</p>`)}
-${facts(inspectFacts(report, { time: span(spanOf(measured ?? conversation)), hidesTexts }))}
+${facts(inspectFacts(report, { time: spanText(measured ?? conversation), hidesTexts }))}
 ${numbers(report)}`,
     contents: [...sections.contents, ["conversation", "Conversation"]],
     main: [

@@ -46,22 +46,19 @@ export const marksOf = (
   conversation: Conversation,
   sizes: ReadonlyArray<number>,
   isShown: (entry: EntryId) => boolean
-): ReadonlyArray<MarkedPoint> => {
-  let marks: Array<MarkedPoint & { readonly added: number }> = []
-  for (const [index, entry] of entries(conversation).entries()) {
-    const added = entry.author === "environment" ? 0 : entryTokens(entry)
-    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
-    const mark = {
-      added,
+): ReadonlyArray<MarkedPoint> =>
+  entries(conversation)
+    .map((entry, index) => ({ id: entry.id, index, added: entry.author === "environment" ? 0 : entryTokens(entry) }))
+    .filter(({ added }) => added > 0)
+    .sort((a, b) => b.added - a.added)
+    .slice(0, markLimit)
+    .sort((a, b) => a.index - b.index)
+    .map(({ added, id, index }) => ({
       message: index + 1,
       tokens: sizes[index] ?? 0,
-      href: isShown(entry.id) ? `#${entry.id}` : undefined,
-      title: `${entry.id} added ${plural(added, "token")}`
-    }
-    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
-  }
-  return marks.sort((a, b) => a.message - b.message)
-}
+      href: isShown(id) ? `#${id}` : undefined,
+      title: `${id} added ${plural(added, "token")}`
+    }))
 
 /** The chart of the view's growth, with the messages that added most. */
 export const growthChart = (
