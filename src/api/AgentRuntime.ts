@@ -3,7 +3,7 @@
 /** @category Services @since 0.1.0 */
 export { Runtime } from "../services/runtime/Runtime.ts"
 /** @category Services @since 0.1.0 */
-export type { EnvFiles } from "../services/platform/EnvFiles.ts"
+export type { EnvFiles } from "../services/platform/Environment.ts"
 /** @category Services @since 0.1.0 */
 export type { Environment } from "../services/platform/Environment.ts"
 /** @category Services @since 0.1.0 */

@@ -12,9 +12,9 @@ import { Settings } from "../services/settings/Settings.ts"
 import * as ChatSessions from "./chat/ChatSessions.ts"
 import * as Agents from "./commands/agents.ts"
 import * as Ask from "./commands/ask.ts"
-import type { Options } from "./commands/chat.ts"
 import * as MemoryCommand from "./commands/memory.ts"
 import { promptCommand } from "./commands/prompt.ts"
+import type { ChatOptions } from "./flags/ChatFlags.ts"
 import * as RuntimeText from "./output/RuntimeText.ts"
 import { version } from "./output/Version.ts"
 
@@ -63,7 +63,7 @@ const remembering = Layer.effect(
 )
 
 /** Starts a chat and runs it until the user leaves. */
-export const converse = (options: Options) => Effect.provide(ChatSessions.converse(options), working)
+export const converse = (options: ChatOptions) => Effect.provide(ChatSessions.converse(options), working)
 
 /** `ask`. */
 export const ask = Command.provide(Ask.ask, working)

@@ -7,10 +7,9 @@ import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
-import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import type { ServeMcp } from "../services/transcripts/McpHttp.ts"
-import type { Options as ChatOptions } from "./commands/chat.ts"
 import { formatFlags, withCommand } from "./flags/BareArguments.ts"
+import type { ChatOptions } from "./flags/ChatFlags.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText, maxHelpColumns } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
@@ -128,19 +127,12 @@ const report = <E>(cause: Cause.Cause<E>) => {
   return Output.notice(message)
 }
 
-const plainLogger = Logger.make(({ message }) => {
-  const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
-  process.stderr.write(`palimpsest: ${printableLine(words)}\n`)
-})
-
 /**
  * Prints a warning in one line, as any other notice. Other levels are printed in full, with time and place, for the user who
  * enabled them.
  */
-const logger = Logger.make((options) => {
-  // Telemetry goes to a collector.
-  if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
-  if (options.logLevel === "Warn" && options.cause.reasons.length === 0) plainLogger.log(options)
+const logger = Output.logger((options, words, isNotice) => {
+  if (isNotice) process.stderr.write(`palimpsest: ${printableLine(words)}\n`)
   else if (!process.stderr.isTTY) Logger.defaultLogger.log(options)
   // The message can contain text from outside.
   else process.stderr.write(`${visibleBlock(Logger.formatLogFmt.log(options))}\n`)

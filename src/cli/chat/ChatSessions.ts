@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Logger, Option, Path, References, Sink, Stdio } from "effect"
+import { Context, Effect, Layer, Logger, Option, Path, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import { isResponse } from "../../domain/content/Content.ts"
@@ -14,11 +14,9 @@ import * as Runtime from "../../services/runtime/Runtime.ts"
 import type { RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { Settings } from "../../services/settings/Settings.ts"
-import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
 import { offerText } from "../../services/workspace/FolderOffers.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-import type { Options } from "../commands/chat.ts"
 import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import { resumable } from "../flags/ImportedSession.ts"
@@ -29,7 +27,7 @@ import { version } from "../output/Version.ts"
 import * as ChatLoop from "./ChatLoop.ts"
 import { askApproval, askQuestion, askShorten, yesNoInquiry } from "./Questions.ts"
 import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
-import { chooseSession } from "./slash/SessionPicker.ts"
+import { chooseSession } from "./slash/resume.ts"
 
 /** Runs the sessions of one chat in the terminal, one after another: opens or resumes each, until the user leaves. */
 
@@ -85,7 +83,10 @@ const loadRecording = Effect.fnUntraced(function* (file: string) {
 })
 
 /** Asks which session `--resume` means. Undefined: the user left the list. Unchanged where no list can be shown. */
-const withChosenSession = Effect.fnUntraced(function* (options: Options, terminal: ChatTerminal["Service"]) {
+const withChosenSession = Effect.fnUntraced(function* (
+  options: ChatFlags.ChatOptions,
+  terminal: ChatTerminal["Service"]
+) {
   const chosen = yield* chooseSession(terminal).pipe(
     Effect.catchTag("Closed", () => Effect.succeed(Option.some(""))),
     RuntimeText.orExit
@@ -112,7 +113,7 @@ type Recorded = Effect.Success<ReturnType<typeof loadRecording>>
 /** What all sessions of a chat share. */
 interface Chat {
   readonly terminal: ChatTerminal["Service"]
-  readonly options: Options
+  readonly options: ChatFlags.ChatOptions
   /** The recording that answers in the model's place, if any. */
   readonly recorded: Recorded | undefined
 }
@@ -160,11 +161,7 @@ const openHandlersOf = Effect.fnUntraced(function* (terminal: ChatTerminal["Serv
 /** Log messages in lines of the conversation. */
 const logger = (terminal: ChatTerminal["Service"]) =>
   Logger.layer([
-    Logger.make((options) => {
-      // Telemetry goes to a collector.
-      if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
-      const isNotice = options.logLevel === "Warn" && options.cause.reasons.length === 0
-      const words = (Array.isArray(options.message) ? options.message : [options.message]).map(String).join(" ")
+    Output.logger((options, words, isNotice) => {
       Effect.runFork(terminal.note(printableLine(isNotice ? words : Logger.formatLogFmt.log(options))))
     })
   ])
@@ -199,9 +196,13 @@ const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCl
 
 /** The flags of the first session, of a new one, and of one that is resumed. */
 export const sessionFlags = (
-  options: Options,
+  options: ChatFlags.ChatOptions,
   isRecorded: boolean
-): { readonly first: Options; readonly begun: Options; readonly resumed: Options } => {
+): {
+  readonly first: ChatFlags.ChatOptions
+  readonly begun: ChatFlags.ChatOptions
+  readonly resumed: ChatFlags.ChatOptions
+} => {
   const { continue: _continue, plain: _plain, resume: _resume, session: _session, ...begun } = options
   const { model, ...withoutModel } = begun
   return {
@@ -260,7 +261,7 @@ const modelOfSettings = Settings.use(({ read }) => read).pipe(
 )
 
 /** Starts a chat and runs it until the user leaves. */
-export const converse = Effect.fn("cli.chat")(function* (given: Options) {
+export const converse = Effect.fn("cli.chat")(function* (given: ChatFlags.ChatOptions) {
   const terminal = yield* ChatTerminal
   const options = given.resume === "" && terminal.isTerminal ? yield* withChosenSession(given, terminal) : given
   if (options === undefined) return

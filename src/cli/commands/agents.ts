@@ -1,5 +1,5 @@
 import { Effect, Path, Schema, Stdio, Stream } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { TerminateReason } from "../../domain/agent/AgentResult.ts"
 import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
@@ -132,7 +132,7 @@ const unknownAgent = (name: string, agents: ReadonlyArray<KnownAgent>): ExitErro
 const printProblems = (problems: ReadonlyArray<UnusableFile>) =>
   Effect.forEach(problems, (problem) => Output.notice(unusableFileText(problem)), { discard: true })
 
-const name = Argument.String("name").pipe(Argument.withDescription(`Agent name, as "agents list" shows it`))
+const name = Input.argument("name", `Agent name, as "agents list" shows it`)
 
 const maxDescriptionColumns = 72
 
@@ -221,9 +221,7 @@ const run = Command.make(
   "run",
   {
     name,
-    prompt: Argument.String("prompt").pipe(
-      Argument.withDescription("Task; a JSON object for an agent with several inputs")
-    ),
+    prompt: Input.argument("prompt", "Task; a JSON object for an agent with several inputs"),
     model: ChatFlags.flags.model,
     approve: ChatFlags.agentFlags.approve,
     addDir: ChatFlags.agentFlags.addDir,

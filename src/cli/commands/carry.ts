@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
@@ -11,7 +11,7 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
-import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import { orNull } from "../output/JsonFields.ts"
@@ -27,19 +27,12 @@ const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi",
 /** The share of the model's window that the messages may take. The rest is for the agent's instructions, tools and the work. */
 const defaultShare = 0.4
 
-const session = Argument.String("session").pipe(
-  Argument.withDescription(
-    'Session file, the beginning of a session\'s id ("palimpsest find" lists them), or - for standard input'
-  )
+const session = Input.argument(
+  "session",
+  'Session file, the beginning of a session\'s id ("palimpsest find" lists them), or - for standard input'
 )
-const below = Input.optional(
-  Input.size("below"),
-  `Limit the messages to this many tokens (default: 40 % of the model's window)`
-)
-const folder = Input.optional(
-  Flag.String("folder").pipe(Flag.withMetavar("folder")),
-  "Folder to continue in (default: the session's folder)"
-)
+const below = Input.size("below", `Limit the messages to this many tokens (default: 40 % of the model's window)`)
+const folder = Input.text("folder", "folder", "Folder to continue in (default: the session's folder)")
 
 const redact = Input.flag("redact", "Replace secrets and personal data with placeholders")
 
@@ -75,7 +68,7 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
 /** Returns the conversation without its secrets. */
 const redacted = Effect.fnUntraced(function* (loaded: Loaded, session: FoundSession) {
   const { problems, secrets } = yield* Output.progress("searching for secrets")(
-    Effect.flatMap(SecretFlags.searchOf(undefined), (search) => secretsOf(session, search))
+    Effect.flatMap(RedactionFlags.searchOf(undefined), (search) => secretsOf(session, search))
   )
   yield* tellUnreadable(problems)
   const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)

@@ -10,9 +10,9 @@ import {
   Outcome,
   patchOf,
   Plan,
+  rangeText,
   statusOf,
-  tokensOf,
-  rangeText
+  tokensOf
 } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
@@ -29,7 +29,7 @@ import { type Conversation, type Entry, EntryId, view, viewTokens } from "../../
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
-import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
+import { minSpillBytes, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -57,7 +57,6 @@ import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
@@ -104,57 +103,38 @@ type Report = typeof Report.Type
 const flags = {
   ...Input.conversation,
   strategy: Input.withDefault(
-    StrategyFlag.one,
+    Input.strategy,
     defaultStrategy.name,
-    `Strategy that decides what stays: ${StrategyFlag.names} (default: ${defaultStrategy.name})`
+    `Strategy that decides what stays: ${Input.strategyNames} (default: ${defaultStrategy.name})`
   ),
-  summarizer: Input.optional(
-    Flag.Literals("summarizer", ["extractive", "model"]),
+  summarizer: Input.choice(
+    "summarizer",
+    ["extractive", "model"],
     "Write the snapshot with a model or without one (default: model if a key is set)"
   ),
-  model: Input.optional(
-    Input.models("model"),
+  model: Input.models(
+    "model",
     "Model that writes the summary; of several, separated by commas, the next replaces one that fails"
   ),
-  window: Input.optional(
-    Input.size("window").pipe(Flag.withAlias("limit")),
-    "Context window in tokens (default: the window of the conversation's model)"
+  window: Input.size("window", "Context window in tokens (default: the window of the conversation's model)").pipe(
+    Flag.withAlias("limit")
   ),
-  threshold: StrategyFlag.threshold,
+  threshold: Input.threshold,
   force: Input.flag("force", "Compress even below the threshold or after failures"),
   failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
-  tokens: Input.optional(
-    Input.size("tokens"),
-    "Take this many tokens as the size of the request instead of counting it"
-  ),
-  preserve: Input.withDefault(
-    Input.share("preserve"),
-    defaultPolicy.preserve,
-    `Keep this part of the conversation's end (default: ${defaultPolicy.preserve})`
-  ),
-  minGain: Input.optional(
-    Input.share("min-gain"),
-    "Fail unless this part of the request is saved (default: 0.1; gemini: 0)"
-  ),
-  toolBudget: Input.withDefault(
-    Input.size("tool-budget"),
-    Number(defaultPolicy.toolBudget),
-    "Keep this many tokens of tool output in full, newest first"
-  ),
+  tokens: Input.size("tokens", "Take this many tokens as the size of the request instead of counting it"),
+  preserve: Input.share("preserve", `Keep this part of the conversation's end (default: ${defaultPolicy.preserve})`),
+  minGain: Input.share("min-gain", "Fail unless this part of the request is saved (default: 0.1; gemini: 0)"),
+  toolBudget: Input.size("tool-budget", "Keep this many tokens of tool output in full, newest first"),
   toolOutputForm: Input.outputForm,
-  budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
-  focus: Input.optional(
-    Flag.String("focus").pipe(Flag.withMetavar("words")),
-    "Tell the summarizer what the snapshot must keep"
-  ),
+  budget: Input.size("budget", "Limit the snapshot to this many tokens"),
+  focus: Input.text("focus", "words", "Tell the summarizer what the snapshot must keep"),
   plan: Input.flag("plan", "Show the plan and change nothing; --out saves it"),
-  apply: Input.optional(Flag.String("apply").pipe(Flag.withMetavar("plan")), "Carry out a saved plan"),
-  out: Input.optional(
-    Flag.String("out").pipe(Flag.withMetavar("file")),
-    "Write the compressed conversation to this file"
-  ),
-  to: Input.optional(
-    Flag.Literals("to", FormatName.literals),
+  apply: Input.text("apply", "plan", "Carry out a saved plan"),
+  out: Input.text("out", "file", "Write the compressed conversation to this file"),
+  to: Input.choice(
+    "to",
+    FormatName.literals,
     "Output format (default: contents for .json, else palimpsest; --in-place: unchanged)"
   ),
   inPlace: Input.flag("in-place", "Replace the input file with the compressed conversation"),
@@ -181,9 +161,9 @@ const policyOf = (
     redactSecrets,
     limit: TokenCount.make(limit),
     threshold: thresholdOf(input.threshold, undefined) ?? defaultThreshold(input.strategy, limit),
-    preserve: input.preserve,
+    preserve: input.preserve ?? defaultPolicy.preserve,
     minGain: input.minGain ?? defaults.minGain,
-    toolBudget: TokenCount.make(input.toolBudget),
+    toolBudget: TokenCount.make(input.toolBudget ?? defaultPolicy.toolBudget),
     outputForm: input.toolOutputForm ?? toolOutput?.form ?? defaults.outputForm,
     overhead: TokenCount.make(Math.max(0, (input.tokens ?? counted) - counted)),
     ...(input.tokens === undefined ? {} : { promptTokens: TokenCount.make(input.tokens) }),

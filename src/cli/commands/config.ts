@@ -1,31 +1,31 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
 import { accessOf, askableModel } from "../../domain/model/ModelRoute.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
   keyOf,
-  setValues,
+  parseValue,
   type SettingsPath,
+  setValues,
   unknownKeyText,
   valueAt,
-  parseValue,
   withValue
 } from "../../domain/settings/SettingsKey.ts"
 import { settingsSchema } from "../../domain/settings/SettingsSchema.ts"
 import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { escapeUnprintable, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/Environment.ts"
 import {
-  type SettingsFileState,
-  type SettingsNotice,
   type EffectiveSettings,
   Settings,
   type SettingsError,
+  type SettingsFileState,
+  type SettingsNotice,
   type SettingsPlace
 } from "../../services/settings/Settings.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
@@ -118,7 +118,7 @@ const rowOf = ({ dotEnv, sources }: SettingsWithDotEnv, path: SettingsPath, valu
 const effective = ({ settings, written }: SettingsWithDotEnv): unknown =>
   setValues(written).reduce<unknown>((all, { path, value }) => withValue(all, path, value), withDefaults(settings))
 
-const key = Argument.String("key").pipe(Argument.withDescription("Setting, such as window or memory.maxDirs"))
+const key = Input.argument("key", "Setting, such as window or memory.maxDirs")
 
 const keyNamed = (name: string) => {
   const settingsKey = keyOf(name)
@@ -173,11 +173,10 @@ const get = Command.make(
   })
 ).pipe(Command.withDescription("Print the value of a setting"))
 
-const workspace = Input.flag("workspace", "Use the working folder's settings file instead of yours").pipe(
-  Flag.withAlias("w")
+const place = Input.flag("workspace", "Use the working folder's settings file instead of yours").pipe(
+  Flag.withAlias("w"),
+  Flag.map((isWorkspace): SettingsPlace => (isWorkspace ? "workspace" : "home"))
 )
-
-const placeOf = (isWorkspace: boolean): SettingsPlace => (isWorkspace ? "workspace" : "home")
 
 /** Prints a notice when another place overrides the value just written. */
 const noticeIfOverridden = Effect.fnUntraced(function* (path: SettingsPath, place: SettingsPlace) {
@@ -195,21 +194,18 @@ const set = Command.make(
   "set",
   {
     key,
-    value: Argument.String("value").pipe(
-      Argument.withDescription("Plain text or JSON; also 64k, 50%, on, or a list with commas")
-    ),
-    workspace
+    value: Input.argument("value", "Plain text or JSON; also 64k, 50%, on, or a list with commas"),
+    place
   },
-  Effect.fn("cli.config.set")(function* ({ key: name, value: text, workspace: isWorkspace }) {
+  Effect.fn("cli.config.set")(function* ({ key: name, place, value: text }) {
     const settingsKey = yield* keyNamed(name)
     const { expected, path } = settingsKey
-    if (isWorkspace && isHomeOnly(path[0] ?? "")) {
+    if (place === "workspace" && isHomeOnly(path[0] ?? "")) {
       return yield* badInput(`${path[0] ?? ""} works in your own settings only; omit --workspace`)
     }
     const parsed = parseValue(settingsKey, text)
     if (parsed === undefined) return yield* badInput(printableLine(`${dotted(path)}: expected ${expected}`))
     const { set: write } = yield* Settings
-    const place = placeOf(isWorkspace)
     const file = yield* Effect.mapError(write(place, path, parsed.value), exitError)
     yield* Output.notice(`${dotted(path)} is ${textOf(jsonOf(path, parsed.value))} in ${file}`)
     yield* noticeIfOverridden(path, place)
@@ -224,17 +220,17 @@ const set = Command.make(
 
 const unset = Command.make(
   "unset",
-  { key, workspace },
-  Effect.fn("cli.config.unset")(function* ({ key: name, workspace: isWorkspace }) {
+  { key, place },
+  Effect.fn("cli.config.unset")(function* ({ key: name, place }) {
     // Unknown keys can be removed too: notices report them, and this is how to remove them.
     const settingsKey = keyOf(name)
     const path = "accepts" in settingsKey ? settingsKey.path : name.split(".")
     const { states, unset: write } = yield* Settings
-    const file = yield* Effect.mapError(write(placeOf(isWorkspace), path), exitError)
+    const file = yield* Effect.mapError(write(place, path), exitError)
     if (file !== undefined) return yield* Output.notice(`${dotted(path)} is no longer set in ${file}`)
     if (!("accepts" in settingsKey)) yield* keyNamed(name)
     const { files } = yield* states
-    const there = files.find(({ place }) => place === placeOf(isWorkspace))?.file ?? "the file"
+    const there = files.find((one) => one.place === place)?.file ?? "the file"
     yield* Output.notice(`${dotted(path)} was not set in ${there}`)
   })
 ).pipe(Command.withDescription("Remove a setting from the file"))

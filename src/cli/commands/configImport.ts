@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { GeminiImport } from "../../services/settings/GeminiImport.ts"
 import { ImportReport } from "../../services/settings/ImportReport.ts"
@@ -42,10 +42,7 @@ const reportText = ({ dryRun, from, kept, notTaken, taken }: ImportReport): stri
 const gemini = Command.make(
   "gemini",
   {
-    from: Input.optional(
-      Flag.String("from").pipe(Flag.withMetavar("folder")),
-      "Gemini CLI's folder (default: .gemini in your home folder)"
-    ),
+    from: Input.text("from", "folder", "Gemini CLI's folder (default: .gemini in your home folder)"),
     dryRun: Input.flag("dry-run", "Show what would be imported and change nothing"),
     json: Input.json
   },

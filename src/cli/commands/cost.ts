@@ -1,5 +1,5 @@
 import { DateTime, Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { inspect } from "../../services/evaluation/Inspect.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
@@ -7,12 +7,10 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
-import * as PageFlag from "../flags/PageFlag.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
-import { costText } from "../output/CostSections.ts"
+import { CostReport, costText, reportOf, type Reread } from "../output/CostReport.ts"
 import * as Output from "../output/Output.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderCostPage } from "../page/CostPage.ts"
@@ -48,17 +46,17 @@ export const cost = Command.make(
       "session",
       "File or id of one session, as find lists it, or - for standard input (default: all sessions that match the flags)"
     ),
-    by: Input.optional(Flag.Literals("by", dimensions), "Print only this table"),
+    by: Input.choice("by", dimensions, "Print only this table"),
     ...SessionFlags.flags,
     lenient: Input.lenient,
-    prices: PricesFlag.flag,
-    html: PageFlag.flag,
+    prices: ReportFlags.prices,
+    html: ReportFlags.html,
     json: Input.json
   },
   Effect.fn("cli.cost")(function* (input) {
     const { session: name } = input
-    yield* PageFlag.checkPlace(name ?? "-", input)
-    const prices = yield* PricesFlag.read(input.prices)
+    yield* ReportFlags.checkPlace(name ?? "-", input)
+    const prices = yield* ReportFlags.readPrices(input.prices)
     const filter = yield* SessionFlags.filterOf(input)
     const list = yield* Output.progress("reading the sessions of your agents")(
       listSessions(name === undefined ? filter : {})
@@ -86,7 +84,7 @@ export const cost = Command.make(
         : yield* Output.progress("reading the session")(insideOf(loaded, one, accounts.by.model[0]?.name, prices))
     const problems = one === undefined ? list.problems : []
     const report = reportOf(accounts, { prices: prices.source, reads, ratings, problems })
-    if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name, input.by))
+    if (input.html !== undefined) yield* ReportFlags.writePage(input.html, renderCostPage(report, name, input.by))
     if (input.json) return yield* Output.json(CostReport, report)
     yield* SessionFlags.tellProblems(problems)
     if (report.total.requests === 0) {

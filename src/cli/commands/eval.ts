@@ -9,7 +9,6 @@ import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
 import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { describeEvaluation, describePlanted } from "../output/EvaluationTable.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -36,26 +35,20 @@ const questionsIn = Effect.fnUntraced(function* (file: string) {
 export const evaluate = Command.make(
   "eval",
   {
-    files: Argument.String("files").pipe(Argument.withDescription("Recorded conversations"), Argument.variadic()),
+    files: Input.argument("files", "Recorded conversations").pipe(Argument.variadic()),
     from: Input.from,
     lenient: Input.lenient,
-    budget: Input.optional(
-      Input.size("budget"),
-      "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"
-    ),
-    scale: Input.optional(Input.share("scale"), "Snapshot size as a fraction of the recorded summary's"),
+    budget: Input.size("budget", "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"),
+    scale: Input.share("scale", "Snapshot size as a fraction of the recorded summary's"),
     strategy: Input.optional(
-      StrategyFlag.several,
-      `Strategies to measure, separated by commas (default: all): ${StrategyFlag.names}`
+      Input.strategies,
+      `Strategies to measure, separated by commas (default: all): ${Input.strategyNames}`
     ),
-    preserve: Input.optional(
-      Input.share("preserve"),
+    preserve: Input.share(
+      "preserve",
       "Keep this part of the conversation's end (default: none, and what the strategy says)"
     ),
-    questions: Input.optional(
-      Flag.String("questions").pipe(Flag.withMetavar("file")),
-      "Ask the questions in this file, one JSON object a line"
-    ),
+    questions: Input.text("questions", "file", "Ask the questions in this file, one JSON object a line"),
     planted: Input.optional(
       Flag.Int("planted"),
       "Plant facts in this many synthetic conversations, and compress each 20 times"

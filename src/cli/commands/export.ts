@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Result } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
@@ -10,8 +10,7 @@ import { secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecre
 import type { FoundSession } from "../../services/transcripts/FindSessions.ts"
 import { redactFile } from "../../services/transcripts/RedactSession.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
-import * as SecretFlags from "../flags/SecretFlags.ts"
-import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -71,7 +70,7 @@ const formatOf = (file: string, to: FormatName | undefined) =>
 
 /** Writes a conversation that is no session: in its own format where the file has that format's ending. */
 const writeOther = Effect.fnUntraced(function* (
-  { events, format, name }: Extract<SessionOrConversation.Chosen, { readonly _tag: "Conversation" }>,
+  { events, format, name }: Extract<ConversationInput.Chosen, { readonly _tag: "Conversation" }>,
   file: string,
   to: FormatName | undefined,
   search: SecretSearch | undefined
@@ -105,28 +104,27 @@ const writeConversation = Effect.fnUntraced(function* (
 export const exported = Command.make(
   "export",
   {
-    session: Argument.String("session").pipe(
-      Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
-    ),
-    file: Argument.String("file").pipe(Argument.withDescription("File to write or overwrite; - for standard output")),
+    session: Input.argument("session", "File or id of a session, as find lists it, or - for standard input"),
+    file: Input.argument("file", "File to write or overwrite; - for standard output"),
     from: Input.from,
-    to: Input.optional(
-      Flag.Literals("to", FormatName.literals),
+    to: Input.choice(
+      "to",
+      FormatName.literals,
       "Format (default: the session's own where FILE has its ending, else by the ending: Markdown for .md)"
     ),
     redact: Input.flag("redact", "Replace secrets, personal data and account names with placeholders"),
-    only: SecretFlags.only,
+    only: RedactionFlags.only,
     all: Input.flag("all", "Also copy the files of its subagents and its large outputs, into a folder named after FILE")
   },
   Effect.fn("cli.export")(function* ({ all, file, from, only, redact, session: name, to }) {
     yield* checkPlace(file)
     if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
-    const chosen = yield* SessionOrConversation.choose(name, from)
+    const chosen = yield* ConversationInput.chooseAny(name, from)
     const source = chosen._tag === "Session" ? chosen.session.path : name
     if (yield* isSameFile(source, file)) {
       return yield* badInput(`${file} is the session itself; write the copy to another file`)
     }
-    const search = redact ? yield* SecretFlags.sharedSearchOf(only) : undefined
+    const search = redact ? yield* RedactionFlags.sharedSearchOf(only) : undefined
     if (chosen._tag === "Conversation") {
       if (all) return yield* badInput(`--all copies the files beside a session; ${chosen.name} has none`)
       const count = yield* writeOther(chosen, file, to, search)

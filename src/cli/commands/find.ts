@@ -1,5 +1,5 @@
 import { Clock, Effect, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
 import type { Spent } from "../../domain/evaluation/SessionCost.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -8,7 +8,7 @@ import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { type SessionQuery, wordsQuery } from "../../domain/transcripts/facts/SessionSearch.ts"
 import * as Patterns from "../../services/platform/Patterns.ts"
 import * as FindSessions from "../../services/transcripts/FindSessions.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
@@ -160,24 +160,20 @@ const maxHits = 3
 export const find = Command.make(
   "find",
   {
-    text: Argument.String("text").pipe(
-      Argument.withDescription("Words that a message must have, in any case; quotes keep a phrase together"),
+    text: Input.argument("text", "Words that a message must have, in any case; quotes keep a phrase together").pipe(
       Argument.variadic()
     ),
-    grep: Input.optional(
-      Flag.String("grep").pipe(Flag.withMetavar("regex")),
-      "Search lines by a pattern; ignores case unless it has a capital"
-    ),
+    grep: Input.text("grep", "regex", "Search lines by a pattern; ignores case unless it has a capital"),
     ...SessionFlags.flags,
-    limit: Input.optional(Input.size("limit"), `Sessions to show, newest first (default: ${defaultLimit})`),
-    prices: PricesFlag.flag,
+    limit: Input.size("limit", `Sessions to show, newest first (default: ${defaultLimit})`),
+    prices: ReportFlags.prices,
     json: Input.json
   },
   Effect.fn("cli.find")(function* (input) {
     const { json, limit = defaultLimit } = input
     const query = yield* queryOf(input.text, input.grep)
     const filter = yield* SessionFlags.filterOf(input)
-    const prices = yield* PricesFlag.read(input.prices)
+    const prices = yield* ReportFlags.readPrices(input.prices)
     const list = yield* Output.progress("reading the sessions of your agents")(FindSessions.listSessions(filter))
     const shown = list.sessions.slice(0, query === undefined ? limit : 0)
     const { found, problems } =

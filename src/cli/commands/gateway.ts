@@ -1,20 +1,18 @@
-import { Effect, type Layer, Schema } from "effect"
+import { Effect, type Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import { type Provider, providers } from "../../domain/gateway/Route.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
-import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import type { ServedPage } from "../page/Document.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
-import type { ServedPage } from "../page/ServedPage.ts"
 
 /** The `gateway` command: reads its options, starts the gateway, and says where it listens. */
 
@@ -24,20 +22,11 @@ export interface GatewayCommandOptions extends GatewaySetup {
   readonly port: number
   readonly drainSeconds: number
   readonly page: ServedPage
-  readonly metricsTokens: ServerTokens["tokens"]
+  readonly metricsTokens: ListenAddress.ServerTokens["tokens"]
 }
-
-/** The output of `--json`, once the gateway takes requests. */
-const Started = Schema.Struct({
-  url: Schema.String,
-  /** The token for the metrics that was made for this run; null when the settings have tokens. */
-  token: Schema.NullOr(Schema.String)
-})
 
 const defaultPort = 4141
 const defaultDrainSeconds = 120
-
-const isStoreError = Schema.is(GatewayStoreError)
 
 const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
 
@@ -58,18 +47,16 @@ const flags = {
     Flag.withDescription("Send the requests of a provider to this address: anthropic, gemini or openai; repeatable"),
     Flag.between(0, 3)
   ),
-  window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
-  threshold: Input.optional(
-    Input.share("threshold"),
-    `Compress when this part of the window is used (default ${defaultThreshold})`
-  ),
-  snapshots: Input.optional(
-    Flag.Literals("snapshots", ["code", "model"]),
+  window: Input.size("window", "Context window of every model (default: each model's own)"),
+  threshold: Input.share("threshold", `Compress when this part of the window is used (default ${defaultThreshold})`),
+  snapshots: Input.choice(
+    "snapshots",
+    ["code", "model"],
     "Write snapshots without a model (code, the default), or with the client's model and key, in the background (model)"
   ),
   noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
   showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),
-  print: Input.optional(Flag.Literals("print", clients), "Print how to point a client at the gateway, and exit"),
+  print: Input.choice("print", clients, "Print how to point a client at the gateway, and exit"),
   json: Input.json
 }
 type Flags = Command.Command.Config.Infer<typeof flags>
@@ -91,7 +78,7 @@ const readOptions = Effect.fnUntraced(function* (input: Flags) {
   const settings = yield* userSettings
   const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
   const setup = gatewaySetup(settings)
-  const { made, tokens } = yield* serverTokens(settings.serve.tokens)
+  const { made, tokens } = yield* ListenAddress.serverTokens(settings.serve.tokens)
   const options: GatewayCommandOptions = {
     ...setup,
     ...(window === undefined ? {} : { window }),
@@ -112,7 +99,7 @@ const readOptions = Effect.fnUntraced(function* (input: Flags) {
 /** Says where the gateway listens. */
 const tellStarted = Effect.fnUntraced(function* ({ host, json }: Flags, port: number, made: string | null) {
   const url = ListenAddress.urlOf(host, port)
-  if (json) yield* Output.json(Started, { url, token: made })
+  if (json) yield* Output.json(ListenAddress.Started, { url, token: made })
   yield* Output.notice(
     `listening on ${url}; "palimpsest gateway${port === defaultPort ? "" : ` --port ${port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
   )
@@ -142,8 +129,7 @@ export const gateway = <E extends { readonly message: string }, R>(
         return yield* ListenAddress.untilStopped(options.drainSeconds)
       }).pipe(
         Effect.provide(start(options)),
-        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
-        Effect.catchIf(isStoreError, (error) => failed(error.message))
+        Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error))
       )
     })
   ).pipe(

@@ -1,18 +1,18 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { OwnQuestion, questionsOf } from "../../domain/evaluation/OwnQuestions.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import { inspected, writePage } from "../flags/InspectedFile.ts"
-import * as PageFlag from "../flags/PageFlag.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as ShareFlags from "../flags/ShareFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput } from "../output/ExitError.ts"
+import { comparisonSection } from "../output/InspectComparison.ts"
 import { Report } from "../output/InspectReport.ts"
-import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
+import { inspectFacts, inspectSections } from "../output/InspectSections.ts"
 import * as Output from "../output/Output.ts"
 import { reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
 
@@ -42,14 +42,11 @@ export const describe = (
 
 const flags = {
   ...Input.conversation,
-  prices: PricesFlag.flag,
-  html: PageFlag.flag,
-  beside: Input.optional(
-    Flag.String("beside").pipe(Flag.withMetavar("file")),
-    "Compare with the figures of another conversation"
-  ),
+  prices: ReportFlags.prices,
+  html: ReportFlags.html,
+  beside: Input.text("beside", "file", "Compare with the figures of another conversation"),
   questions: Input.flag("questions", "Print the ratings of its compressions as questions for eval --questions"),
-  ...ShareFlags.flags,
+  ...RedactionFlags.flags,
   json: Input.json
 }
 
@@ -58,11 +55,11 @@ export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fn("cli.inspect")(function* (input) {
-    yield* PageFlag.checkPlace(input.file, input)
-    const sharing = yield* ShareFlags.sharingOf(input)
+    yield* ReportFlags.checkPlace(input.file, input)
+    const sharing = yield* RedactionFlags.sharingOf(input)
     if (input.beside !== undefined && input.json) return yield* badInput("use either --beside or --json, not both")
     if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")
-    const prices = yield* PricesFlag.read(input.prices)
+    const prices = yield* ReportFlags.readPrices(input.prices)
     const read = Effect.fnUntraced(function* (file: string, shortens: boolean) {
       const conversation = yield* ConversationInput.load({ ...input, file, shortens })
       const { loaded, name } = yield* sharing.clean(

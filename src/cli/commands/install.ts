@@ -13,6 +13,7 @@ import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import { type OwnProgram, ownProgram, type ProcessStart } from "../../services/platform/OwnProgram.ts"
 import {
   applyPlan,
+  type InstallError,
   type InstallPlaces,
   isChange,
   locateFiles,
@@ -20,7 +21,6 @@ import {
   type PlannedFile,
   planFiles
 } from "../../services/settings/AgentInstall.ts"
-import type { InstallError } from "../../services/settings/AgentInstall.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { canConfirm, confirm, confirmOrFail } from "../output/Confirm.ts"
 import { failed } from "../output/ExitError.ts"

@@ -107,10 +107,7 @@ const tokenVariable = "PALIMPSEST_MCP_TOKEN"
 const flags = {
   session: Input.optionalArgument("session", "Session file to serve (default: the folder's session that changed last)"),
   agent: SessionFlags.flags.agent,
-  folder: Input.optional(
-    Flag.String("folder").pipe(Flag.withMetavar("folder")),
-    "Folder whose sessions are served (default: the working folder)"
-  ),
+  folder: Input.text("folder", "folder", "Folder whose sessions are served (default: the working folder)"),
   others: Input.flag("others", "Serve the folder's other sessions too"),
   secrets: Input.flag("with-secrets", "Keep secrets in answers"),
   http: Input.optional(

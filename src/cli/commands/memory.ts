@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { MemoryBlock, MemoryScope } from "../../domain/memory/MemoryText.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { Memory } from "../../services/memory/Memory.ts"
@@ -88,9 +88,10 @@ const whichScope = "give a scope: --scope project (this folder) or --scope globa
 const add = Command.make(
   "add",
   {
-    text: Argument.String("text").pipe(Argument.withDescription("Fact, in one sentence")),
-    scope: Input.optional(
-      Flag.Literals("scope", MemoryScope.literals),
+    text: Input.argument("text", "Fact, in one sentence"),
+    scope: Input.choice(
+      "scope",
+      MemoryScope.literals,
       "Where it applies: project (this folder) or global (everywhere)"
     ),
     json: Input.json

@@ -68,10 +68,7 @@ const flags = {
     "Prompt size: full, brief (some 300 words), minimal (as agents get it) or none (identity only)"
   ),
   plan: Input.flag("plan", "Print the prompt of plan mode"),
-  model: Input.optional(
-    Flag.String("model").pipe(Flag.withMetavar("name")),
-    "Print the prompt for this model; older models get more detail"
-  ),
+  model: Input.text("model", "name", "Print the prompt for this model; older models get more detail"),
   json: Input.json
 }
 

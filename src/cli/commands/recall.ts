@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { payload } from "../../domain/content/Content.ts"
 import { type Handle, isHandle, matches } from "../../domain/content/Handle.ts"
 import { sourceOf } from "../../domain/conversation/Conversation.ts"
@@ -80,12 +80,13 @@ export const recall = Command.make(
       "handle",
       "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches what left the window"
     ),
-    lines: Input.optional(Input.lines("lines"), "Print only these lines, counted from 1"),
-    grep: Input.optional(
-      Flag.String("grep").pipe(Flag.withMetavar("regex")),
+    lines: Input.lines("lines", "Print only these lines, counted from 1"),
+    grep: Input.text(
+      "grep",
+      "regex",
       "Print only matching lines, numbered; exit status 1 if none match. Without a handle, search everything that left the window"
     ),
-    maxTokens: Input.optional(Input.size("max-tokens"), "Print at most this many tokens")
+    maxTokens: Input.size("max-tokens", "Print at most this many tokens")
   },
   Effect.fn("cli.recall")(function* (flags) {
     const input = { ...flags, file: yield* ConversationInput.locate(flags.file) }

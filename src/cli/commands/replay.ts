@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import {
   defaultStrategy,
   defaultThreshold,
-  type StrategyName,
-  strategyDefaults
+  strategyDefaults,
+  type StrategyName
 } from "../../domain/compression/strategies/Strategies.ts"
 import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
@@ -13,14 +13,11 @@ import type { ContextOverflow } from "../../services/chat/FitRequest.ts"
 import { playRecording } from "../../services/evaluation/Replay.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
-import * as PageFlag from "../flags/PageFlag.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import { Report, resultOf } from "../output/ReplayReport.ts"
-import { describe } from "../output/ReplaySections.ts"
+import { describe, Report, resultOf } from "../output/ReplayReport.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderReplayPage } from "../page/ReplayPage.ts"
 
@@ -28,16 +25,16 @@ import { renderReplayPage } from "../page/ReplayPage.ts"
 
 const flags = {
   ...Input.conversation,
-  window: Input.size("window").pipe(Flag.withDescription("Context window in tokens")),
+  window: Input.requiredSize("window", "Context window in tokens"),
   strategy: Input.withDefault(
-    StrategyFlag.several,
+    Input.strategies,
     [defaultStrategy.name],
-    `Strategies to compare, separated by commas: ${StrategyFlag.names}`
+    `Strategies to compare, separated by commas: ${Input.strategyNames}`
   ),
-  threshold: StrategyFlag.threshold,
+  threshold: Input.threshold,
   toolOutputForm: Input.outputForm,
-  prices: PricesFlag.flag,
-  html: PageFlag.flag,
+  prices: ReportFlags.prices,
+  html: ReportFlags.html,
   json: Input.json
 }
 
@@ -52,8 +49,8 @@ export const replay = Command.make(
   flags,
   Effect.fn("cli.replay")(function* (input) {
     if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
-    yield* PageFlag.checkPlace(input.file, input)
-    const prices = yield* PricesFlag.read(input.prices)
+    yield* ReportFlags.checkPlace(input.file, input)
+    const prices = yield* ReportFlags.readPrices(input.prices)
     const threshold = thresholdOf(input.threshold, undefined)
     const { format, session, transcript } = yield* ConversationInput.load(input)
     const model = session.model ?? transcript?.model
@@ -95,7 +92,7 @@ export const replay = Command.make(
       prices: prices.source,
       strategies: results
     }
-    if (input.html !== undefined) yield* PageFlag.write(input.html, renderReplayPage(report))
+    if (input.html !== undefined) yield* ReportFlags.writePage(input.html, renderReplayPage(report))
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) yield* Output.text(describe(report, yield* Output.style, yield* terminalLimits))
     for (const { milliseconds, strategy, turns: count } of results) {

@@ -6,9 +6,9 @@ import { ReportProgress } from "../../services/platform/Progress.ts"
 import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import { type FoundSecrets, secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
-import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as ConversationInput from "../flags/ConversationInput.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
-import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -101,7 +101,7 @@ export const secrets = Command.make(
     ),
     from: Input.from,
     ...SessionFlags.flags,
-    only: SecretFlags.only,
+    only: RedactionFlags.only,
     json: Input.json
   },
   Effect.fn("cli.secrets")(function* (input) {
@@ -109,7 +109,7 @@ export const secrets = Command.make(
     if (name === undefined && input.from !== undefined)
       return yield* badInput("--from needs a file, or - for standard input")
     const style = yield* Output.style
-    const search = yield* SecretFlags.searchOf(input.only)
+    const search = yield* RedactionFlags.searchOf(input.only)
     const rows: Array<(typeof Secrets.Type)["sessions"][number]> = []
     const take = Effect.fnUntraced(function* (searched: Searched, { places, values }: FoundSecrets) {
       if (places.length === 0) return
@@ -117,7 +117,7 @@ export const secrets = Command.make(
       if (!input.json) yield* Output.text(sessionText(searched, { places, values }, style))
     })
     const filter = yield* SessionFlags.filterOf(input)
-    const chosen = name === undefined ? undefined : yield* SessionOrConversation.choose(name, input.from)
+    const chosen = name === undefined ? undefined : yield* ConversationInput.chooseAny(name, input.from)
     const list =
       chosen === undefined
         ? yield* Output.progress("reading the sessions of your agents")(listSessions(filter))

@@ -1,4 +1,4 @@
-import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio, Logger, References } from "effect"
+import { Config, Effect, identity, type Layer, Logger, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import { reachOf } from "../../domain/model/ModelRoute.ts"
@@ -6,20 +6,18 @@ import {
   drainSecondsOf,
   isTenantName,
   localTenant,
-  type ServeSettings,
-  ServedGateway
+  ServedGateway,
+  type ServeSettings
 } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
-import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
@@ -27,11 +25,8 @@ import * as ServePage from "../page/ServePage.ts"
 
 /** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
 
-const logger = Logger.make((options) => {
-  // Telemetry goes to a collector.
-  if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
-  const { annotations, cause, level, message, timestamp } = Logger.formatStructured.log(options)
-  const words = (Array.isArray(message) ? message : [message]).map(String).join(" ")
+const logger = Output.logger((options, words) => {
+  const { annotations, cause, level, timestamp } = Logger.formatStructured.log(options)
   process.stderr.write(`${JSON.stringify({ time: timestamp, level, message: words, ...annotations, cause })}\n`)
 })
 
@@ -43,7 +38,7 @@ export interface ServeOptions {
   readonly host: string
   readonly port: number
   readonly settings: ServeSettings
-  readonly tokens: ServerTokens["tokens"]
+  readonly tokens: ListenAddress.ServerTokens["tokens"]
   readonly version: string
   /** Whether the log gets a line for each request. */
   readonly logRequests: boolean
@@ -99,13 +94,6 @@ const storeOf = Effect.fnUntraced(function* (
   return { _tag: "Postgres", url: Redacted.make(store), runner: role.front ? undefined : runner }
 })
 
-/** The output of `--json`, once the server takes requests. */
-const Started = Schema.Struct({
-  url: Schema.String,
-  /** The token that was made for this run; null when the settings have tokens. */
-  token: Schema.NullOr(Schema.String)
-})
-
 /** The forms of the log. */
 const logFormats = ["text", "json"] as const
 
@@ -128,7 +116,7 @@ const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean)
 const flags = {
   host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
   port: ListenAddress.port(4400),
-  model: Input.optional(Flag.String("model").pipe(Flag.withMetavar("name")), "Model of new sessions"),
+  model: Input.text("model", "name", "Model of new sessions"),
   store: Input.optional(
     Flag.String("store").pipe(
       Flag.withMetavar("store"),
@@ -138,21 +126,25 @@ const flags = {
   ),
   runner: Input.flag("runner", "Only run sessions; another process serves the API"),
   front: Input.flag("front", "Only serve the API; other processes run the sessions"),
-  address: Input.optional(
-    Flag.String("address").pipe(Flag.withMetavar("host:port")),
+  address: Input.text(
+    "address",
+    "host:port",
     `Address at which other servers reach this runner (default ${defaultRunner})`
   ),
   tools: Input.flag("tools", "Let the agents use tools in their folder, as the setting serve.tools does"),
-  approve: Input.optional(
-    Flag.Literals("approve", ApprovalMode.literals),
+  approve: Input.choice(
+    "approve",
+    ApprovalMode.literals,
     "Tool calls to allow: none (no changes), edits, or all; deny the others"
   ),
-  gateway: Input.optional(
-    Flag.Literals("gateway", ServedGateway.literals),
+  gateway: Input.choice(
+    "gateway",
+    ServedGateway.literals,
     "Serve the gateway under /gateway: for this server's tokens, or also for clients with their own keys"
   ),
-  newToken: Input.optional(
-    Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
+  newToken: Input.text(
+    "new-token",
+    "tenant",
     "Print a new API token for this tenant, with its hash for the settings, and exit"
   ),
   logFormat: Input.withDefault(
@@ -179,7 +171,7 @@ const optionsOf = Effect.fnUntraced(function* (flags: Flags, hasSqlite: Effect.E
       `--host ${host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
     )
   }
-  const { made, tokens } = yield* serverTokens(configured)
+  const { made, tokens } = yield* ListenAddress.serverTokens(configured)
   const served = runner ? undefined : (flags.gateway ?? own.gateway)
   const options: ServeOptions = {
     host,
@@ -209,7 +201,7 @@ const announce = Effect.fnUntraced(function* (
 ) {
   const { address } = yield* HttpServer.HttpServer
   const url = ListenAddress.urlOf(host, "port" in address ? address.port : port)
-  if (json) yield* Output.json(Started, { url, token: made })
+  if (json) yield* Output.json(ListenAddress.Started, { url, token: made })
   yield* notify(
     // The log is no place for a token.
     made === null || runner || logRequests
@@ -246,7 +238,6 @@ export const serve = <E extends { readonly message: string }, R>(
         Effect.andThen(ListenAddress.untilStopped(drainSecondsOf(options.settings), notify)),
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
-        Effect.catchIf(isDatabaseError, (error) => failed(error.message)),
         options.logRequests ? Effect.provide(layer) : identity
       )
     })
@@ -257,9 +248,3 @@ export const serve = <E extends { readonly message: string }, R>(
       "palimpsest serve --host 0.0.0.0 --port 8080": "Serve other machines; tokens are in the settings"
     })
   )
-
-const isDatabaseError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  (error._tag === "DatabaseError" || error._tag === "GatewayStoreError")

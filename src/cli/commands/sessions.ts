@@ -3,26 +3,26 @@ import { Argument, Command, Flag } from "effect/cli"
 import { plainText } from "../../domain/content/Content.ts"
 import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
-import { userSessions } from "../../domain/session/SessionName.ts"
+import { matchName, userSessions } from "../../domain/session/SessionName.ts"
 import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { typedText } from "../../domain/transcripts/voice/Voice.ts"
-import { findSession } from "../../services/runtime/SessionOpening.ts"
+import { findSession, orSelectionError } from "../../services/runtime/SessionOpening.ts"
+import * as SessionCopy from "../../services/session/SessionCopy.ts"
 import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
-import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { SessionStore, type SessionSummary, StoreOpener } from "../../services/session/SessionStore.ts"
 import { secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import { addUnderFreeId } from "../flags/ImportedSession.ts"
 import { inspected, writePage } from "../flags/InspectedFile.ts"
-import * as PricesFlag from "../flags/PricesFlag.ts"
-import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as RedactionFlags from "../flags/RedactionFlags.ts"
+import * as ReportFlags from "../flags/ReportFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import * as ShareFlags from "../flags/ShareFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { confirmOrFail } from "../output/Confirm.ts"
 import { badInput, failed } from "../output/ExitError.ts"
@@ -33,7 +33,6 @@ import { headingOf, sessionTable } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
 import { checkPlace, redactedCopy, writeExport } from "../output/WrittenExport.ts"
-import { copy, resolveAll } from "./sessionsCopy.ts"
 
 /**
  * Manages saved sessions.
@@ -76,12 +75,12 @@ const rowOf = (session: SessionSummary, index: number) => ({ ...session, number:
 
 const summaries = orExit(SessionStore.use((store) => store.summaries))
 
-const name = Argument.String("session").pipe(Argument.withDescription(`Number, title, beginning of the id, or latest`))
+const name = Input.argument("session", `Number, title, beginning of the id, or latest`)
 
 const list = Command.make(
   "list",
   {
-    limit: Input.optional(Input.size("limit"), "Show only the newest N sessions"),
+    limit: Input.size("limit", "Show only the newest N sessions"),
     json: Input.json
   },
   Effect.fn("cli.sessions.list")(function* ({ json, limit }) {
@@ -233,7 +232,7 @@ const tree = Command.make(
 
 const rename = Command.make(
   "rename",
-  { session: name, title: Argument.String("title").pipe(Argument.withDescription("New title")) },
+  { session: name, title: Input.argument("title", "New title") },
   Effect.fn("cli.sessions.rename")(function* ({ session: sessionName, title }) {
     if (printableLine(title) === "") return yield* badInput("the title is empty")
     const { id } = yield* orExit(findSession(sessionName))
@@ -246,11 +245,10 @@ const exported = Command.make(
   "export",
   {
     session: name,
-    file: Argument.String("file").pipe(
-      Argument.withDescription("File to write; large outputs go to a folder beside it")
-    ),
-    to: Input.optional(
-      Flag.Literals("to", FormatName.literals),
+    file: Input.argument("file", "File to write; large outputs go to a folder beside it"),
+    to: Input.choice(
+      "to",
+      FormatName.literals,
       "Format (default: Markdown for .md, a page for .html, contents for .json, else palimpsest)"
     ),
     redact: Input.flag("redact", "Replace secrets and personal data with placeholders")
@@ -259,16 +257,16 @@ const exported = Command.make(
     yield* checkPlace(file)
     const { loaded, summary } = yield* read(sessionName)
     if (to === undefined && /\.html?$/i.test(file)) {
-      const sharing = yield* ShareFlags.sharingOf({ share: false, redact, redactTexts: false, html: undefined })
+      const sharing = yield* RedactionFlags.sharingOf({ share: false, redact, redactTexts: false, html: undefined })
       const cleaned = yield* sharing.clean(loadedFrom(loaded.events), headingOf(summary))
       const log = redact ? undefined : (yield* locateLogs)(summary.id)
-      const about = { file: log ?? "session.jsonl", prices: yield* PricesFlag.read(undefined) }
+      const about = { file: log ?? "session.jsonl", prices: yield* ReportFlags.readPrices(undefined) }
       const one = yield* inspected(cleaned.loaded, about)
       yield* writePage(file, cleaned.loaded, one, { title: cleaned.name })
       return yield* sharing.tell
     }
     const secrets = redact
-      ? (yield* secretsOfEvents(loaded.events, "", yield* SecretFlags.sharedSearchOf(undefined))).secrets
+      ? (yield* secretsOfEvents(loaded.events, "", yield* RedactionFlags.sharedSearchOf(undefined))).secrets
       : undefined
     const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
@@ -296,7 +294,7 @@ const imported = Command.make(
   "import",
   {
     ...Input.conversation,
-    title: Input.optional(Flag.String("title").pipe(Flag.withMetavar("title")), "Title of the new session")
+    title: Input.text("title", "title", "Title of the new session")
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)
@@ -312,6 +310,61 @@ const imported = Command.make(
   Command.withDescription("Import a conversation as a new session and print its id"),
   Input.withExamples({
     "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)": "Continue a conversation of another agent"
+  })
+)
+
+/** Resolves the named sessions without duplicates. */
+const resolveAll = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+  const all = yield* summaries
+  const sessions = yield* Effect.forEach(names, (one) => orExit(orSelectionError(one, matchName(one, all))))
+  return [...new Set(sessions)]
+})
+
+const copiedText = (copied: SessionCopy.Copied): string =>
+  copied._tag === "Same"
+    ? "was there already"
+    : copied._tag === "Added"
+      ? `was copied (${Output.plural(copied.events, "event")})`
+      : `was continued (${Output.plural(copied.events, "event")})`
+
+/** The command `palimpsest sessions copy --to STORE [SESSION…]`. */
+const copy = Command.make(
+  "copy",
+  {
+    sessions: Input.argument(
+      "session",
+      "Number, title, beginning of the id, or latest; without any, all sessions"
+    ).pipe(Argument.variadic()),
+    to: Flag.String("to").pipe(
+      Flag.withMetavar("store"),
+      Flag.withDescription("Store to copy to: files, files:FOLDER, sqlite:FILE or postgres://USER@HOST/DATABASE")
+    )
+  },
+  Effect.fn("cli.sessions.copy")(function* ({ sessions: names, to: address }) {
+    const from = yield* SessionStore
+    const sessions = names.length === 0 ? yield* orExit(from.summaries) : yield* resolveAll(names)
+    const to = yield* orExit(StoreOpener.use((opener) => opener.open(address)))
+    let failures = 0
+    // The oldest first, so that the lists of both stores have the same order.
+    for (const { id } of sessions.toReversed()) {
+      const copied = yield* Effect.result(orExit(SessionCopy.copy(from, to, id)))
+      if (Result.isFailure(copied)) failures += 1
+      yield* Output.notice(
+        Result.isFailure(copied)
+          ? `session ${id} was not copied: ${copied.failure.message}`
+          : `session ${id} ${copiedText(copied.success)}`
+      )
+    }
+    if (sessions.length === 0) yield* Output.notice("no sessions yet")
+    if (failures > 0) {
+      const others = failures === sessions.length ? "" : "; the others are"
+      return yield* failed(`${Output.plural(failures, "session")} not copied${others}`)
+    }
+  }, Effect.scoped)
+).pipe(
+  Command.withDescription("Copy sessions to another store, or what was added since the last copy"),
+  Input.withExamples({
+    "palimpsest sessions copy --to sqlite:sessions.db": "Copy all sessions to a database"
   })
 )
 

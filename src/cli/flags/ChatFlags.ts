@@ -2,10 +2,10 @@ import { Effect } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { latestName } from "../../domain/session/SessionName.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
+import type { HostOptions } from "../../services/runtime/AgentParts.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
-import * as StrategyFlag from "./StrategyFlag.ts"
 
 /** Flags that choose a session and how it is compressed, and the session options that they make. */
 
@@ -15,10 +15,7 @@ export const flags = {
     Flag.String("model").pipe(Flag.withAlias("m"), Flag.withMetavar("name")),
     "Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)"
   ),
-  session: Input.optional(
-    Flag.String("session").pipe(Flag.withMetavar("name")),
-    "Save the conversation under this id; resume it if it exists"
-  ),
+  session: Input.text("session", "name", "Save the conversation under this id; resume it if it exists"),
   resume: Input.optional(
     Flag.String("resume").pipe(Flag.withAlias("r"), Flag.withMetavar("session"), Flag.withOptionalValue("")),
     `Resume a session: ${latestName}, its number, its title, or the beginning of its id; chat shows a list without one`
@@ -26,24 +23,22 @@ export const flags = {
   continue: Input.flag("continue", `Resume the newest session; the same as --resume ${latestName}`).pipe(
     Flag.withAlias("c")
   ),
-  threshold: Input.optional(
-    Input.share("threshold"),
-    "Compress when this part of the window is used (1: only when nothing else fits)"
-  ),
+  threshold: Input.share("threshold", "Compress when this part of the window is used (1: only when nothing else fits)"),
   strategy: Input.optional(
-    StrategyFlag.one,
-    `Strategy that compresses the conversation: ${StrategyFlag.names} (default: the setting)`
+    Input.strategy,
+    `Strategy that compresses the conversation: ${Input.strategyNames} (default: the setting)`
   ),
-  compressionModel: Input.optional(
-    Input.models("compression-model"),
+  compressionModel: Input.models(
+    "compression-model",
     "Model that writes summaries; of several, separated by commas, the next replaces one that fails"
   )
 }
 
 /** The flags of every command that runs an agent. */
 export const agentFlags = {
-  approve: Input.optional(
-    Flag.Literals("approve", ApprovalMode.literals),
+  approve: Input.choice(
+    "approve",
+    ApprovalMode.literals,
     "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
   ),
   tools: Input.withDefault(Flag.Boolean("tools"), true, "Let the model use tools (default); --no-tools turns them off"),
@@ -56,6 +51,9 @@ export const agentFlags = {
 
 /** The parsed values of the flags. An empty `resume`: no session was named. */
 export type ChatFlags = Partial<Command.Command.Config.Infer<typeof flags>>
+
+/** The parsed flags of a chat. */
+export type ChatOptions = ChatFlags & HostOptions & { readonly plain?: boolean | undefined }
 
 /** Turns the flags into session options. Fails for invalid values and combinations. */
 export const sessionOptions = Effect.fnUntraced(function* (

@@ -1,9 +1,10 @@
 import { Effect, FileSystem, Stdio, Stream } from "effect"
+import type { SessionEvent } from "../../domain/session/Session.ts"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
-import type { SessionList } from "../../services/transcripts/FindSessions.ts"
+import { type FoundSession, listSessions, type SessionList } from "../../services/transcripts/FindSessions.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import { inputName, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
@@ -11,7 +12,7 @@ import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { badInput, ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
-/** Finds and reads the conversation that a command works on. */
+/** Finds what a command works on: a session, or a conversation that is none; and reads it. */
 
 const advice = ({ kind, memory = 0 }: TranscriptError): string => {
   switch (kind) {
@@ -110,4 +111,38 @@ export const load = Effect.fn("ConversationInput.load")(function* (flags: {
       `${inputName(file)} holds several sessions; the latest is read, without ${Output.plural(others, "message")} of others`
     )
   return loaded
+})
+
+/** A session, or a conversation that is none. */
+export type Chosen =
+  | { readonly _tag: "Session"; readonly session: FoundSession }
+  /** From standard input, or a history for the Gemini API. `name` is what messages call it. */
+  | {
+      readonly _tag: "Conversation"
+      readonly name: string
+      readonly format: SourceFormat
+      readonly events: ReadonlyArray<SessionEvent>
+    }
+
+const conversationIn = (file: string, from: SourceFormat | undefined) =>
+  Effect.map(load({ file, from, lenient: false }), ({ events, format }): Chosen => ({
+    _tag: "Conversation",
+    name: inputName(file),
+    format,
+    events
+  }))
+
+/** Finds the session that a command names, or reads the conversation, in the format `from`. Fails when there is neither. */
+export const chooseAny = Effect.fn("ConversationInput.chooseAny")(function* (
+  name: string,
+  from: SourceFormat | undefined
+) {
+  if (name === "-" || from !== undefined) return yield* conversationIn(name, from)
+  const list = yield* Output.progress("reading the sessions of your agents")(listSessions())
+  return yield* chooseSession(name, list).pipe(
+    Effect.map((session): Chosen => ({ _tag: "Session", session })),
+    Effect.catchTag("TranscriptError", (error) =>
+      error.kind === "NotASession" ? conversationIn(name, from) : Effect.fail(unreadable(error))
+    )
+  )
 })

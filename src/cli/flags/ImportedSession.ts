@@ -1,8 +1,8 @@
 import { Clock, Effect } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { latestName } from "../../domain/session/SessionName.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { newId } from "../../services/platform/NewId.ts"
 import { message } from "../../services/runtime/RuntimeNotice.ts"
 import { findSession, type OpenHandlers, type SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { isSessionId, SessionStore } from "../../services/session/SessionStore.ts"
@@ -22,12 +22,9 @@ const maxIdAttempts = 4
 export const addUnderFreeId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
   const [started, ...rest] = events
   if (started?._tag !== "Started") return yield* badInput("the file does not start a conversation")
-  const fresh = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
-    Effect.provide(SecureRandom.layerWebCrypto)
-  )
   const store = yield* SessionStore
   for (let attempt = 0; attempt < maxIdAttempts; attempt += 1) {
-    const id = attempt === 0 && isSessionId(started.session) ? started.session : yield* fresh
+    const id = attempt === 0 && isSessionId(started.session) ? started.session : yield* newId
     const isAdded = yield* store.add([{ ...started, session: id }, ...rest]).pipe(
       Effect.as(true),
       Effect.catchIf(

@@ -16,7 +16,7 @@ import type { Report } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
 import { type Page, renderPage } from "../page/Page.ts"
 import * as FileWindow from "./FileWindow.ts"
-import * as PageFlag from "./PageFlag.ts"
+import * as ReportFlags from "./ReportFlags.ts"
 
 /** Makes the report and the page of a conversation, for the commands that show one. */
 
@@ -106,5 +106,5 @@ export const writePage = Effect.fnUntraced(function* (
 ) {
   const hasSummary = one.measured === undefined && one.report.compactions.length > 0
   const byCode = hasSummary ? yield* snapshotByCode(loaded) : undefined
-  yield* PageFlag.write(place, renderPage({ ...one, snapshotByCode: byCode, ...more }))
+  yield* ReportFlags.writePage(place, renderPage({ ...one, snapshotByCode: byCode, ...more }))
 })

@@ -1,12 +1,16 @@
-import { Effect, type Stdio } from "effect"
+import { Effect, Redacted, Schema, type Stdio } from "effect"
 import { Flag } from "effect/cli"
+import { localTenant, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import type { ListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
+import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
+import { Settings } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as Input from "./SharedFlags.ts"
+import { userSettings } from "./UserSettings.ts"
 
-/** The address at which a command's server listens. */
+/** The address at which a command's server listens, and the tokens that it accepts. */
 
 /** The flag `--port`. */
 export const port = (standard: number): Flag.Flag<number> =>
@@ -57,3 +61,31 @@ export const untilStopped = (
     const message = `stopping; running requests get ${drainSeconds} s to end (a second Ctrl+C ends them now)`
     return Effect.onInterrupt(Effect.never, () => notify(message))
   })
+
+/** The output of `--json`, once a server takes requests. */
+export const Started = Schema.Struct({
+  url: Schema.String,
+  /** The token that was made for this run; null when the settings have tokens. */
+  token: Schema.NullOr(Schema.String)
+})
+
+/** The tokens that a server accepts. */
+export interface ServerTokens {
+  /** Reads them: those of the settings at this moment, and the one that was made. */
+  readonly tokens: Effect.Effect<ReadonlyArray<TokenSetting>, { readonly message: string }>
+  /** The token that was made for this run; null when the settings had tokens at the start. */
+  readonly made: string | null
+}
+
+/** Returns the tokens of the settings. Where they have none, makes one of the local tenant for this run. */
+export const serverTokens = Effect.fnUntraced(function* (configured: ReadonlyArray<TokenSetting> = []) {
+  const settings = yield* Settings
+  const read = userSettings.pipe(
+    Effect.map(({ serve }) => serve.tokens ?? []),
+    Effect.provideService(Settings, settings)
+  )
+  if (configured.length > 0) return { tokens: read, made: null }
+  const token = yield* newToken
+  const own = { tenant: localTenant, hash: hashOf(token) }
+  return { tokens: Effect.map(read, (tokens) => [...tokens, own]), made: Redacted.value(token) }
+})

@@ -1,5 +1,4 @@
 import { Clock, Effect, FileSystem, Path } from "effect"
-import { Flag } from "effect/cli"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { AgentSessions, type SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import { badInput } from "../output/ExitError.ts"
@@ -41,10 +40,7 @@ export const flags = {
     Input.parsed("agent", "names", `one or more of ${names}, separated by commas`, parseAgents),
     `Only sessions of these agents: ${names}`
   ),
-  folder: Input.optional(
-    Flag.String("folder").pipe(Flag.withMetavar("folder")),
-    "Only sessions of this folder and of those below it"
-  ),
+  folder: Input.text("folder", "folder", "Only sessions of this folder and of those below it"),
   since: Input.optional(
     Input.parsed("since", "time", "a time such as 12h, 7d or 2026-02-03", parseSince),
     "Only sessions that changed since then: 12h, 7d, 2026-02-03"

@@ -1,15 +1,11 @@
-import { Effect, FileSystem, Option } from "effect"
+import { Effect, FileSystem, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 
 /** The arguments and flags that commands share, and the human-readable number formats they accept. */
-
-/** The conversation a command works on. */
-const file = Argument.String("file").pipe(
-  Argument.withDescription("Conversation file, - for standard input, or the beginning of a session's id (see find)")
-)
 
 /** Adds examples to the help page of a command: command lines, each with what it does. */
 export const withExamples = (examples: Readonly<Record<string, string>>) =>
@@ -27,16 +23,27 @@ export const optional = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<
 export const withDefault = <A>(flag: Flag.Flag<A>, value: A, description: string): Flag.Flag<A> =>
   flag.pipe(Flag.withDescription(description), Flag.withDefault(value))
 
+/** An optional flag that takes a text. */
+export const text = (name: string, metavar: string, description: string): Flag.Flag<string | undefined> =>
+  optional(Flag.String(name).pipe(Flag.withMetavar(metavar)), description)
+
+/** An optional flag that takes one of these words. */
+export const choice = <const L extends ReadonlyArray<string>>(name: string, words: L, description: string) =>
+  optional(Flag.Literals(name, words), description)
+
+/** An argument. */
+export const argument = (name: string, description: string): Argument.Argument<string> =>
+  Argument.String(name).pipe(Argument.withDescription(description))
+
 /** An optional argument: undefined when it is absent. */
 export const optionalArgument = (name: string, description: string): Argument.Argument<string | undefined> =>
-  Argument.String(name).pipe(
-    Argument.withDescription(description),
-    Argument.optional,
-    Argument.map(Option.getOrUndefined)
-  )
+  argument(name, description).pipe(Argument.optional, Argument.map(Option.getOrUndefined))
+
+/** The conversation a command works on. */
+const file = argument("file", "Conversation file, - for standard input, or the beginning of a session's id (see find)")
 
 /** The flag `--from`; undefined detects the format. */
-export const from = optional(Flag.Literals("from", SourceFormat.literals), "Format of the file (default: detected)")
+export const from = choice("from", SourceFormat.literals, "Format of the file (default: detected)")
 
 /** The flag `--lenient`: skips lines that cannot be read. */
 export const lenient = flag("lenient", "Skip lines that cannot be read")
@@ -45,8 +52,9 @@ export const lenient = flag("lenient", "Skip lines that cannot be read")
 export const json = flag("json", "Print one JSON document")
 
 /** The flag `--tool-output-form`; undefined: the setting `toolOutput.form`, else the default of the strategy. */
-export const outputForm = optional(
-  Flag.Literals("tool-output-form", OutputForm.literals),
+export const outputForm = choice(
+  "tool-output-form",
+  OutputForm.literals,
   "Form of tool output beyond the budget (default: last-lines)"
 )
 
@@ -104,26 +112,32 @@ export const parsed = <A>(
     Flag.withMetavar(metavar)
   )
 
-/** A flag that takes a whole number, also as `64k` or `1.5M` (thousands; `Ki` and `Mi` count in 1024s). */
-export const size = (name: string): Flag.Flag<number> =>
-  parsed(name, "number", "a whole number, such as 64000, 64k or 1.5M", parseSize)
+/** A flag that must be given, and takes a whole number, also as `64k` or `1.5M` (thousands; `Ki` and `Mi` count in 1024s). */
+export const requiredSize = (name: string, description: string): Flag.Flag<number> =>
+  parsed(name, "number", "a whole number, such as 64000, 64k or 1.5M", parseSize).pipe(
+    Flag.withDescription(description)
+  )
 
-/** A flag that takes a share of a whole. */
-export const share = (name: string): Flag.Flag<number> =>
-  parsed(name, "fraction", "a fraction from 0 to 1, such as 0.5 or 50%", parseShare)
+/** An optional flag that takes a whole number, as `requiredSize` does. */
+export const size = (name: string, description: string): Flag.Flag<number | undefined> =>
+  optional(requiredSize(name, description), description)
+
+/** An optional flag that takes a share of a whole. */
+export const share = (name: string, description: string): Flag.Flag<number | undefined> =>
+  optional(parsed(name, "fraction", "a fraction from 0 to 1, such as 0.5 or 50%", parseShare), description)
 
 const parseModels = (text: string): readonly [string, ...ReadonlyArray<string>] | undefined => {
   const [first = "", ...rest] = text.split(",").map((name) => name.trim())
   return first === "" || rest.includes("") ? undefined : [first, ...rest]
 }
 
-/** A flag that takes the name of a model, or several with commas between them. */
-export const models = (name: string) =>
-  parsed(name, "name,…", "the name of a model, or names with commas between them", parseModels)
+/** An optional flag that takes the name of a model, or several with commas between them. */
+export const models = (name: string, description: string) =>
+  optional(parsed(name, "name,…", "the name of a model, or names with commas between them", parseModels), description)
 
-/** A flag that takes a range of lines. */
-export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
-  parsed(name, "A-B", "lines counted from 1, such as 10-20, 10- or 10", parseLines)
+/** An optional flag that takes a range of lines. */
+export const lines = (name: string, description: string) =>
+  optional(parsed(name, "A-B", "lines counted from 1, such as 10-20, 10- or 10", parseLines), description)
 
 /** Reads the file that a flag names. `expected` says what a missing one should be. An unreadable one is bad input: status 2. */
 export const fileText = (file: string, expected: string): Effect.Effect<string, ExitError, FileSystem.FileSystem> =>
@@ -134,3 +148,33 @@ export const fileText = (file: string, expected: string): Effect.Effect<string, 
       )
     )
   )
+
+const isStrategy = Schema.is(StrategyName)
+/** The strategies that exist, for descriptions and messages. */
+export const strategyNames = StrategyName.literals.join(", ")
+
+/** Parses a list such as `palimpsest,gemini` into distinct strategies; undefined when a name is unknown. */
+const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined => {
+  const distinctNames = [...new Set(text.split(",").map((name) => name.trim()))]
+  const known = distinctNames.filter(isStrategy)
+  return known.length === distinctNames.length ? known : undefined
+}
+
+/** `--strategy` of a command that works with one strategy. */
+export const strategy: Flag.Flag<StrategyName> = parsed("strategy", "name", `one of ${strategyNames}`, (text) =>
+  isStrategy(text) ? text : undefined
+)
+
+/** `--strategy` of a command that compares strategies. */
+export const strategies: Flag.Flag<ReadonlyArray<StrategyName>> = parsed(
+  "strategy",
+  "name,…",
+  `strategies with commas between them, of ${strategyNames}`,
+  parseStrategies
+)
+
+/** `--threshold` of a command that compresses a conversation of a file. */
+export const threshold = share(
+  "threshold",
+  "Compress when this part of the window is used (default: 0.5, or what the strategy says)"
+)

@@ -1,4 +1,5 @@
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
+import { column, figures, type Section, table } from "../../domain/evaluation/Report.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { kindNames, type Report } from "./InspectReport.ts"
@@ -7,9 +8,9 @@ import { number, share } from "./Output.ts"
 /** The figures of two conversations beside each other. */
 
 /** A row: what is counted, the figure of each, and the change from the first to the second. */
-export type ComparisonRow = readonly [what: string, one: string, other: string, change: string]
+type ComparisonRow = readonly [what: string, one: string, other: string, change: string]
 
-const figures: ReadonlyArray<
+const compared: ReadonlyArray<
   readonly [what: string, figure: (report: Report) => number | null, form?: (value: number) => string]
 > = [
   ["tokens in all", ({ tokens }) => tokens.all],
@@ -24,13 +25,13 @@ const figures: ReadonlyArray<
   ["cost", ({ cost }) => cost.total, dollars]
 ]
 
-/** Returns the rows. A figure that one of them lacks is a dash; kinds that neither has are left out. */
-export const comparisonRows = (one: Report, other: Report): ReadonlyArray<ComparisonRow> => {
+/** The rows. A figure that one of them lacks is a dash; kinds that neither has are left out. */
+const comparisonRows = (one: Report, other: Report): ReadonlyArray<ComparisonRow> => {
   const kinds = PartKind.literals.filter((kind) =>
     [one, other].some((report) => report.kinds.some((each) => each.kind === kind && each.tokens > 0))
   )
   const all = [
-    ...figures,
+    ...compared,
     ...kinds.map(
       (kind) =>
         [kindNames[kind], ({ kinds }: Report) => kinds.find((each) => each.kind === kind)?.tokens ?? 0, number] as const
@@ -56,3 +57,19 @@ export const namesOf = (one: Report, other: Report): readonly [string, string] =
   while (kept < Math.max(a.length, b.length) && a.slice(-kept).join("/") === b.slice(-kept).join("/")) kept += 1
   return [a.slice(-kept).join("/"), b.slice(-kept).join("/")]
 }
+
+/** Returns the figures of two conversations beside each other. */
+export const comparisonSection = (one: Report, other: Report): Section => ({
+  id: "beside",
+  title: "Side by side",
+  blocks: [
+    { _tag: "Chart", id: "beside", values: [], caption: "" },
+    table("Figures of both", comparisonRows(one, other), [
+      column("figure", ([what]) => what),
+      ...namesOf(one, other).map((head, at) =>
+        figures<ComparisonRow>(head, (row) => row[at + 1] ?? "", { isName: true })
+      ),
+      figures("change", ([, , , change]) => change, { isExtra: true })
+    ])
+  ]
+})

@@ -19,7 +19,6 @@ import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { ratingLabel } from "../../domain/session/Rating.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
-import { type ComparisonRow, comparisonRows, namesOf } from "./InspectComparison.ts"
 import type { Report } from "./InspectReport.ts"
 import { number, plural, share } from "./Output.ts"
 
@@ -472,19 +471,3 @@ export const inspectFacts = (
     value === null || value === undefined || value === "" ? [] : [[name, value]]
   )
 }
-
-/** Returns the figures of two conversations beside each other. */
-export const comparisonSection = (one: Report, other: Report): Section => ({
-  id: "beside",
-  title: "Side by side",
-  blocks: [
-    { _tag: "Chart", id: "beside", values: [], caption: "" },
-    table("Figures of both", comparisonRows(one, other), [
-      column("figure", ([what]) => what),
-      ...namesOf(one, other).map((head, at) =>
-        figures<ComparisonRow>(head, (row) => row[at + 1] ?? "", { isName: true })
-      ),
-      figures("change", ([, , , change]) => change, extra)
-    ])
-  ]
-})

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, Schema, Stdio, Stream } from "effect"
+import { Context, Effect, Fiber, Logger, References, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { printableLine, visibleBlock, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
@@ -7,6 +7,7 @@ import { number, plural, share, sizeText, tokensText } from "../../domain/text/N
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
+import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { ExitError, failed } from "./ExitError.ts"
 
 /** Output of a command: the answer goes to stdout, everything else to stderr. */
@@ -171,6 +172,17 @@ export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
 /** Prints a notice: one line on stderr, whatever the text contains. */
 export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
   aside(`palimpsest: ${printableLine(value)}`)
+
+/** Makes a logger, which gets the words of each message, and whether it is a warning that reads as any other notice. */
+export const logger = (
+  write: (options: Logger.Options<unknown>, words: string, isNotice: boolean) => void
+): Logger.Logger<unknown, void> =>
+  Logger.make((options) => {
+    // Telemetry goes to a collector.
+    if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
+    const words = [options.message].flat().map(String).join(" ")
+    write(options, words, options.logLevel === "Warn" && options.cause.reasons.length === 0)
+  })
 
 /** Milliseconds before progress is shown, and between two frames. */
 const delayMillis = 500

@@ -49,15 +49,15 @@ export interface Chart {
     readonly name: string
     readonly points: ReadonlyArray<Point>
     /** Whether the space below the line is filled, and whether a value holds until the next one. */
-    readonly filled: boolean
-    readonly stepped: boolean
+    readonly filled?: boolean
+    readonly stepped?: boolean
     /** Points of the line that are marked, in its colour. */
     readonly dots?: ReadonlyArray<MarkedPoint>
   }>
   /** Marked messages. */
-  readonly marks: ReadonlyArray<MarkedPoint>
+  readonly marks?: ReadonlyArray<MarkedPoint>
   /** Compactions, oldest first. */
-  readonly cuts: ReadonlyArray<Cut>
+  readonly cuts?: ReadonlyArray<Cut>
 }
 
 /**
@@ -89,7 +89,7 @@ const axes = (ticks: number) => [
 
 type Line = Chart["lines"][number]
 
-const lineMarks = ({ dots = [], filled, name, points, stepped }: Line) => {
+const lineMarks = ({ dots = [], filled = false, name, points, stepped = false }: Line) => {
   const curve = stepped ? "step-after" : "linear"
   return [
     ...(filled ? [Plot.areaY(points, { ...at, curve, className: `area ${name}` })] : []),
@@ -101,7 +101,7 @@ const lineMarks = ({ dots = [], filled, name, points, stepped }: Line) => {
 }
 
 /** The labels of compactions; at the right edge a label stands before its line. */
-const cutLabels = ({ cuts, messages }: Chart) =>
+const cutLabels = (cuts: ReadonlyArray<Cut>, messages: number) =>
   (["start", "end"] as const).map((textAnchor) =>
     Plot.text(
       cuts.filter(({ message }) => message > messages * 0.85 === (textAnchor === "end")),
@@ -120,6 +120,7 @@ const cutLabels = ({ cuts, messages }: Chart) =>
 export const draw = (chart: Chart, size: Size): string => {
   const { document } = parseHTML("<html></html>")
   const { height, labels, ticks, width } = sizes[size]
+  const { cuts = [], marks = [], messages } = chart
   const lines = chart.lines.map((line) => ({ ...line, points: line.points.filter(isDrawn) }))
   const values = lines.flatMap(({ points }) => points.map(({ tokens }) => tokens))
   const svg = Plot.plot({
@@ -134,15 +135,15 @@ export const draw = (chart: Chart, size: Size): string => {
     ariaLabel: chart.label,
     ariaDescription: chart.description,
     // Slightly wider than the messages, so that a single message has a scale too.
-    x: { domain: [0.5, chart.messages + 0.5], label: chart.axis ?? "message" },
+    x: { domain: [0.5, messages + 0.5], label: chart.axis ?? "message" },
     y: { domain: [0, values.reduce((a, b) => Math.max(a, b), 1)], nice: 5, label: "tokens" },
     marks: [
       ...axes(ticks),
       ...lines.flatMap(lineMarks),
       Plot.ruleY([0], { className: "ground" }),
-      Plot.ruleX(chart.cuts, { x: "message", title: "title", className: "cut" }),
-      ...cutLabels(chart.cuts.length <= labels ? chart : { ...chart, cuts: [] }),
-      Plot.dot(chart.marks.filter(isDrawn), { ...at, r: 3.5, title: "title", href: "href", className: "mark" })
+      Plot.ruleX(cuts, { x: "message", title: "title", className: "cut" }),
+      ...cutLabels(cuts.length <= labels ? cuts : [], messages),
+      Plot.dot(marks.filter(isDrawn), { ...at, r: 3.5, title: "title", href: "href", className: "mark" })
     ]
   })
   // The page has a single style sheet, and its policy allows no other.

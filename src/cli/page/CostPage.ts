@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { dollars } from "../../domain/text/NumberText.ts"
-import type { CostReport } from "../output/CostReport.ts"
-import { costHeading, costSections, type Dimension, shortName } from "../output/CostSections.ts"
+import { costHeading, type CostReport, costSections, type Dimension, shortName } from "../output/CostReport.ts"
 import { renderDocument } from "./Document.ts"
 import { markup } from "./Markup.ts"
 import { plainLink, reportPage } from "./ReportPage.ts"

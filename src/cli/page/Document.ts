@@ -1,14 +1,39 @@
 import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
-import { type Html, markup, trusted } from "./Markup.ts"
+import { type Html, markup, none, trusted } from "./Markup.ts"
+import { serveSheet } from "./ServeScript.ts"
 import { script, sheet } from "./Sheet.ts"
 
-/**
- * The frame of every page: one self-contained HTML document that needs no network. Its content security policy allows only
- * its own style sheet and script, which contain nothing of a transcript.
- */
+/** The frames of all pages: one HTML document each, whose content security policy allows only its own style sheet and script. */
 
-/** The content of a page. */
+/** The hash that identifies a text of the page in its content security policy. */
+const policyHash = Effect.fnUntraced(function* (text: string) {
+  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
+  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
+})
+
+const scriptOf = (text: string) => markup`<script>${trusted(text)}</script>
+`
+
+/** Renders a page. The HTML is well-formed Unicode and can be written as UTF-8. */
+const framed = (title: string, head: Html, styles: string, body: Html): string =>
+  markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+${head}
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="palimpsest">
+<title>${title}</title>
+<style>${trusted(styles)}</style>
+</head>
+<body>
+${body}</body>
+</html>
+`.html
+
+/** The content of a page of a report, which is self-contained, needs no network, and whose script contains nothing of a transcript. */
 export interface Document {
   readonly title: string
   /** Markup within the header, after the switch of colours. */
@@ -19,13 +44,7 @@ export interface Document {
   readonly footer: Html
 }
 
-/** The hash that identifies a text of the page in its content security policy. */
-export const policyHash = Effect.fnUntraced(function* (text: string) {
-  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
-  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
-})
-
-/** Renders a page. The HTML is well-formed Unicode and can be written as UTF-8. */
+/** Renders a page of a report. */
 export const renderDocument = Effect.fn("Document.renderDocument")(function* ({
   contents,
   footer,
@@ -41,19 +60,8 @@ export const renderDocument = Effect.fn("Document.renderDocument")(function* ({
     "form-action 'none'"
   ].join("; ")
 
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<meta name="generator" content="palimpsest">
-<title>${title}</title>
-<style>${trusted(sheet)}</style>
-</head>
-<body>
-<a class="skip" href="#main">To the numbers</a>
+  const head = markup`<meta http-equiv="Content-Security-Policy" content="${trusted(policy)}">`
+  const body = markup`<a class="skip" href="#main">To the numbers</a>
 <header>
 <button id="scheme" class="scheme" type="button" hidden>Light / dark</button>
 ${header}
@@ -66,8 +74,34 @@ ${main}</main>
 <footer class="note">
 ${footer}
 </footer>
-<script>${trusted(script)}</script>
-</body>
-</html>
-`.html
+${scriptOf(script)}`
+  return framed(title, head, sheet, body)
+})
+
+/** A page that a server of ours serves, without data, and the content security policy that its answer carries. */
+export interface ServedPage {
+  readonly html: string
+  readonly policy: string
+}
+
+/** Makes a page from its title, the content of its body, and its script, which asks the server for data, and additional styles, if any. */
+export const servedPage = Effect.fnUntraced(function* (
+  title: string,
+  body: Html,
+  { script, styles: own = "" }: { readonly script?: string; readonly styles?: string }
+) {
+  const styles = `${sheet}${serveSheet}${own}`
+  const policy = [
+    "default-src 'none'",
+    `style-src ${yield* policyHash(styles)}`,
+    ...(script === undefined ? [] : [`script-src ${yield* policyHash(script)}`, "connect-src 'self'"]),
+    // The empty icon.
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ].join("; ")
+  const content = markup`${body}
+${script === undefined ? none : scriptOf(script)}`
+  return { html: framed(`${title} · palimpsest`, markup`<link rel="icon" href="data:,">`, styles, content), policy }
 })

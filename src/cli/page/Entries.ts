@@ -12,18 +12,18 @@ import {
   type ShortenedPart,
   view
 } from "../../domain/conversation/Conversation.ts"
-import { partKindOf } from "../../domain/evaluation/PartKind.ts"
+import { PartKind, partKindOf } from "../../domain/evaluation/PartKind.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
-import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
+import { clipped, firstUnits } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { isTime } from "../../domain/text/Time.ts"
 import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
 import { number, plural } from "../output/Output.ts"
-import { bar, kindOrder } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
-import { partMarkup, type PartLook, partTexts, roomOf } from "./Parts.ts"
+import { type PartLook, partMarkup, partTexts, roomOf } from "./Parts.ts"
+import { bar } from "./ReportPage.ts"
 
 /**
  * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
@@ -97,36 +97,22 @@ export interface Extent {
 /** Returns all messages in the order in which they were added, with the data of their rows. */
 const rowsOf = (conversation: Conversation): ReadonlyArray<Row> => {
   const shown = new Map(view(conversation).map(({ entry, shortened }) => [entry.id, shortened]))
-  const between = [...inserted(conversation)].sort((a, b) => sequenceOf(a.id) - sequenceOf(b.id))
-  const rows: Array<Row> = []
+  const added = new Set(inserted(conversation))
+  const all = [...entries(conversation), ...added].sort((a, b) => sequenceOf(a.id) - sequenceOf(b.id))
   let turns = 0
-  const add = (entry: Entry, isInserted: boolean) => {
+  return all.map((entry, index) => {
+    const isInserted = added.has(entry)
     const isTurn = !isInserted && isPrompt(entry)
     if (isTurn) turns += 1
-    const turn = isTurn ? turns : undefined
-    rows.push({
+    return {
       entry,
-      index: rows.length,
+      index,
       tokens: entryTokens(entry),
-      turn,
+      turn: isTurn ? turns : undefined,
       shortened: shown.get(entry.id),
       isInserted
-    })
-  }
-  let next = 0
-  for (const entry of entries(conversation)) {
-    for (
-      let each = between[next];
-      each !== undefined && sequenceOf(each.id) < sequenceOf(entry.id);
-      each = between[next]
-    ) {
-      add(each, true)
-      next += 1
     }
-    add(entry, false)
-  }
-  for (const entry of between.slice(next)) add(entry, true)
-  return rows
+  })
 }
 
 /** Selects the messages to show: all of them, or the first, the last, those in `required` and the largest. */
@@ -237,7 +223,7 @@ const toolsOf = (entry: Entry): string =>
 
 const rowMarkup = (row: Row, partCount: number, largest: number, limit: number, look: Look & PartLook): Html => {
   const { entry } = row
-  const sums = new Map(kindOrder.map((kind) => [kind, 0]))
+  const sums = new Map(PartKind.literals.map((kind) => [kind, 0]))
   for (const [index, part] of entry.content.parts.entries()) {
     const kind = partKindOf(entry, part)
     sums.set(kind, (sums.get(kind) ?? 0) + (entry.tokens[index] ?? 0))

@@ -1,5 +1,5 @@
+import { servedPage } from "./Document.ts"
 import { markup } from "./Markup.ts"
-import { servedPage } from "./ServedPage.ts"
 import { tokenScript } from "./ServeScript.ts"
 
 /** The page of the gateway, which shows the totals of its metrics. */

@@ -1,20 +1,21 @@
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
 import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
+import { shellWord } from "../../domain/text/ShellWord.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { lostFacts } from "../../services/evaluation/Inspect.ts"
-import { namesOf } from "../output/InspectComparison.ts"
+import { comparisonSection, namesOf } from "../output/InspectComparison.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
-import { comparisonSection, inspectFacts, inspectSections, maxOf } from "../output/InspectSections.ts"
+import { inspectFacts, inspectSections, maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
 import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
-import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
 import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
@@ -41,12 +42,8 @@ export interface Page {
   readonly beside?: Omit<Page, "beside"> | undefined
 }
 
-/** A shell word, quoted if necessary. */
-const word = (text: string): string =>
-  /^(?:-|[\w./][\w./~+@%:,=-]*)$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
-
 /** The entries that the figures on the page link to. */
-const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
+const mentioned = (report: Report): ReadonlySet<EntryId> => {
   const all = [
     ...report.largest.map((part) => part.entry),
     ...report.compactions.flatMap(({ after }) => (after === null ? [] : [after])),
@@ -55,35 +52,20 @@ const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
     ...report.dropped.flatMap(({ from, to }) => [from, to]),
     ...report.reads.slice(0, 25).flatMap((read) => read.entries.slice(0, 12))
   ]
-  return new Set(all.slice(0, limit))
+  return new Set(all.slice(0, 1_000))
 }
 
-/** Times of the first and the last message, in milliseconds since 1970. */
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-
-/** Returns the times of the first and the last message. */
-const spanOf = (conversation: Conversation): Span => {
-  let from = Number.POSITIVE_INFINITY
-  let to = Number.NEGATIVE_INFINITY
-  for (const { at } of entries(conversation)) {
-    if (at === undefined || Entries.moment(at) === "") continue
-    from = Math.min(from, at)
-    to = Math.max(to, at)
-  }
-  return { from, to }
-}
-
-/** Formats the time range of the conversation. */
-const span = ({ from, to }: Span): string => {
-  if (from > to) return ""
+/** The times of the first and the last message. */
+const spanText = (conversation: Conversation): string => {
+  const times = entries(conversation).flatMap(({ at }) => (at === undefined || Entries.moment(at) === "" ? [] : [at]))
+  const from = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
+  const to = maxOf(times)
+  if (times.length === 0) return ""
   return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
 }
 
 const filterForm = (report: Report): Html => {
-  const kinds = kindOrder.filter((kind) => report.kinds.some((each) => each.kind === kind))
+  const kinds = PartKind.literals.filter((kind) => report.kinds.some((each) => each.kind === kind))
   return markup`<form id="filter" role="search" aria-label="Messages" hidden>
     <input
       type="search"
@@ -157,8 +139,6 @@ const lostBy = Effect.fnUntraced(function* ({ conversation, report, snapshotByCo
     keptByCode: byCode === undefined ? undefined : facts - (yield* lostFacts(byCode)).length
   }
 })
-
-const nameOf = ({ file }: Report): string => baseName(file)
 
 /** The main figures of the page. */
 const numbers = (report: Report): Html => {
@@ -261,7 +241,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
   const selected = Entries.select(conversation, mentioned(report))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
-  const recall = `palimpsest recall ${word(report.file)}`
+  const recall = `palimpsest recall ${shellWord(report.file)}`
   const about = { model: report.model ?? undefined, prices }
   const turnList = measured === undefined ? turnCosts(conversation, about) : []
   yield* Effect.yieldNow
@@ -281,13 +261,13 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
     ],
     { link, charts: yield* chartsOf(page, sizes, laidAt, isShown) }
   )
-  const name = printableLine(title ?? nameOf(report))
+  const name = printableLine(title ?? baseName(report.file))
   return yield* renderDocument({
     title: `${name}: where the tokens went`,
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 ${verdict.map((text) => markup`<p class="lead">${sentence(text, link)}</p>`)}
-${facts(inspectFacts(report, { time: span(spanOf(measured ?? conversation)), hidesTexts }))}
+${facts(inspectFacts(report, { time: spanText(measured ?? conversation), hidesTexts }))}
 ${numbers(report)}`,
     contents: [...sections.contents, ["conversation", "Conversation"]],
     main: [

@@ -19,10 +19,10 @@ const markLimit = 10
 /** Maximum number of compactions on a chart. */
 const cutLimit = 200
 
-/** Reduces points to at most `limit`, keeping highs and lows. */
-export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): ReadonlyArray<Point> => {
-  if (points.length <= limit) return points
-  const columns = Math.max(1, Math.floor(limit / 4))
+/** Reduces points to what a chart line shows, keeping highs and lows. */
+export const thinned = (points: ReadonlyArray<Point>): ReadonlyArray<Point> => {
+  if (points.length <= pointLimit) return points
+  const columns = Math.max(1, Math.floor(pointLimit / 4))
   return Array.from({ length: columns }, (_, column) => {
     const run = points.slice(
       Math.floor((column * points.length) / columns),
@@ -46,22 +46,19 @@ export const marksOf = (
   conversation: Conversation,
   sizes: ReadonlyArray<number>,
   isShown: (entry: EntryId) => boolean
-): ReadonlyArray<MarkedPoint> => {
-  let marks: Array<MarkedPoint & { readonly added: number }> = []
-  for (const [index, entry] of entries(conversation).entries()) {
-    const added = entry.author === "environment" ? 0 : entryTokens(entry)
-    if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
-    const mark = {
-      added,
+): ReadonlyArray<MarkedPoint> =>
+  entries(conversation)
+    .map((entry, index) => ({ id: entry.id, index, added: entry.author === "environment" ? 0 : entryTokens(entry) }))
+    .filter(({ added }) => added > 0)
+    .sort((a, b) => b.added - a.added)
+    .slice(0, markLimit)
+    .sort((a, b) => a.index - b.index)
+    .map(({ added, id, index }) => ({
       message: index + 1,
       tokens: sizes[index] ?? 0,
-      href: isShown(entry.id) ? `#${entry.id}` : undefined,
-      title: `${entry.id} added ${plural(added, "token")}`
-    }
-    marks = [...marks, mark].sort((a, b) => b.added - a.added).slice(0, markLimit)
-  }
-  return marks.sort((a, b) => a.message - b.message)
-}
+      href: isShown(id) ? `#${id}` : undefined,
+      title: `${id} added ${plural(added, "token")}`
+    }))
 
 /** The chart of the view's growth, with the messages that added most. */
 export const growthChart = (
@@ -103,11 +100,9 @@ export const usageChart = ({ usage }: Report, places: ReadonlyMap<EntryId, numbe
     description: `${plural(points.length, "request")}`,
     messages,
     lines: [
-      { name: "ours", points: line((point) => point.ours), filled: false, stepped: false },
-      { name: "recorded", points: line((point) => point.recorded), filled: false, stepped: false }
-    ],
-    marks: [],
-    cuts: []
+      { name: "ours", points: line((point) => point.ours) },
+      { name: "recorded", points: line((point) => point.recorded) }
+    ]
   }
 }
 
@@ -121,9 +116,6 @@ export const comparisonChart = (one: Grown, other: Grown): Chart => ({
   lines: [one, other].map(([, sizes], index) => ({
     name: `series-${index}`,
     points: thinned(sizes.map((tokens, at) => ({ message: at + 1, tokens }))),
-    filled: false,
     stepped: true
-  })),
-  marks: [],
-  cuts: []
+  }))
 })

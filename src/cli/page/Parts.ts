@@ -7,8 +7,8 @@ import { type MarkdownBlock, markdownBlocks, markdownSpans } from "../../domain/
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import { kindNames } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
-import { swatch } from "./KindBars.ts"
 import { escape, type Html, markup, none, preformatted, trusted } from "./Markup.ts"
+import { swatch } from "./ReportPage.ts"
 
 /** The parts of a message on the page: their exact texts, and rendered forms of Markdown and edits. */
 

@@ -1,8 +1,8 @@
 import type { Effect } from "effect"
 import type { OpenApi } from "effect/http-api"
 import { schemaText } from "../../domain/serve/SchemaText.ts"
+import { type ServedPage, servedPage } from "./Document.ts"
 import { type Html, markup, none } from "./Markup.ts"
-import { type ServedPage, servedPage } from "./ServedPage.ts"
 
 /** The page with the reference of an HTTP API, made from its OpenAPI document. It has no script. */
 

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import { replayVerdict } from "../../domain/evaluation/ReplayVerdict.ts"
 import { number, plural } from "../output/Output.ts"
-import { isChange, type Report } from "../output/ReplayReport.ts"
-import { replaySections, triggersText } from "../output/ReplaySections.ts"
+import { isChange, replaySections, type Report, triggersText } from "../output/ReplayReport.ts"
 import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup } from "./Markup.ts"
@@ -24,17 +23,13 @@ const chartOf = ({ strategies }: Report): Chart => ({
   lines: strategies.map(({ compressions, sizes, strategy }, index) => ({
     name: series(index),
     points: thinned(sizes.map(({ tokens }, at) => ({ message: at + 1, tokens }))),
-    filled: false,
-    stepped: false,
     dots: compressions.filter(isChange).map(({ after, before, request, turn }) => ({
       message: request + 1,
       tokens: sizes[request]?.tokens ?? after,
       href: undefined,
       title: `${strategy}, request ${number(turn)}: ${number(before)} → ${number(after)} tokens`
     }))
-  })),
-  marks: [],
-  cuts: []
+  }))
 })
 
 const caption = ({ strategies }: Report): Html => markup`${strategies.map(

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
+import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import type { Block, Cell, Column, Section, Segment } from "../../domain/evaluation/Report.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -7,10 +8,39 @@ import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { kindNames } from "../output/InspectReport.ts"
 import { number, share } from "../output/Output.ts"
 import type { Chart } from "./Charts.ts"
-import { bar, swatch } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 
-/** A report as markup of a page. */
+/** A report as markup of a page, with the bars and colours of the kinds of parts. */
+
+/** The colour square of a kind. */
+export const swatch = (kind: PartKind): Html => markup`<i class="swatch k-${kind}"></i>`
+
+/** A segment of a bar. */
+export interface BarSegment {
+  /** The class that colours the segment. */
+  readonly of: string
+  /** Tokens of the segment. */
+  readonly tokens: number
+}
+
+const percent = (part: number, whole: number): string => {
+  const value = (part / whole) * 100
+  return Number.isFinite(value) ? String(Math.round(Math.min(100, Math.max(0, value)) * 100) / 100) : "0"
+}
+
+/**
+ * Draws segments side by side; `whole` is the full width. The bar repeats numbers beside it and is hidden from screen readers.
+ */
+export const bar = (segments: ReadonlyArray<BarSegment>, whole: number, name = "bar"): Html => {
+  let before = 0
+  const rects = segments.flatMap(({ of, tokens }) => {
+    if (!(tokens > 0) || !(whole > 0)) return []
+    const from = percent(before, whole)
+    before += tokens
+    return [markup`<rect class="${of}" x="${from}%" width="${percent(tokens, whole)}%" height="100%" />`]
+  })
+  return markup`<svg class="${name}" aria-hidden="true">${rects}</svg>`
+}
 
 /** Links to a message on the page. A message that is not on the page is shown as plain text. */
 export type Link = (entry: EntryId) => Html
@@ -30,13 +60,6 @@ export const baseName = (file: string): string =>
 
 /** Characters of a name on a page. */
 const maxNameChars = 300
-
-/** Markup for a section with its heading. */
-const section = (id: string, title: string, body: Html): Html =>
-  markup`<section id="${id}" aria-labelledby="${id}-title">
-    <h2 id="${id}-title">${title}</h2>
-    ${body}
-  </section> `
 
 const segment = ({ isGone, of, tokens }: Segment) => ({
   of: `${of === "used" ? "plain" : `k-${of}`}${isGone === true ? " gone" : ""}`,
@@ -152,9 +175,14 @@ const blockOf = (block: Block, title: string, { charts, link }: PageParts): Html
 }
 
 /** Markup for a section of a report; empty when the page shows nothing of it. */
-export const sectionPage = ({ blocks, id, title }: Section, parts: PageParts): Html => {
+const sectionPage = ({ blocks, id, title }: Section, parts: PageParts): Html => {
   const body = blocks.map((block) => blockOf(block, title, parts)).filter((block) => block !== none)
-  return body.length === 0 ? none : section(id, title, markup`${body}`)
+  return body.length === 0
+    ? none
+    : markup`<section id="${id}" aria-labelledby="${id}-title">
+    <h2 id="${id}-title">${title}</h2>
+    ${body}
+  </section> `
 }
 
 /** The sections of a report on a page, with their names for its table of contents. */

@@ -1,5 +1,5 @@
+import { servedPage } from "./Document.ts"
 import { markup } from "./Markup.ts"
-import { servedPage } from "./ServedPage.ts"
 import { serveScript } from "./ServeScript.ts"
 
 /** The page of the server, which shows its sessions: the markup without its script. */

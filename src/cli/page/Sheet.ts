@@ -1,3 +1,5 @@
+import { PartKind } from "../../domain/evaluation/PartKind.ts"
+
 /**
  * The style sheet and the script of the page, which works without a network. Both are the same on every page, so that the
  * page's policy can name them by their hashes. They never contain text of a transcript.
@@ -72,15 +74,7 @@ button, select, input { font: inherit; font-size: 0.875rem; color: inherit; }
 button { padding: 0.1rem 0.6rem; border: 1px solid var(--line); border-radius: 0.35rem; background: none; cursor: pointer; }
 .scheme { float: right; margin: 0 0 0.5rem 1rem; color: var(--quiet); }
 
-svg .k-user, .swatch.k-user { fill: var(--user); background: var(--user); }
-svg .k-program, .swatch.k-program { fill: var(--program); background: var(--program); }
-svg .k-model, .swatch.k-model { fill: var(--model); background: var(--model); }
-svg .k-thought, .swatch.k-thought { fill: var(--thought); background: var(--thought); }
-svg .k-summary, .swatch.k-summary { fill: var(--summary); background: var(--summary); }
-svg .k-call, .swatch.k-call { fill: var(--call); background: var(--call); }
-svg .k-output, .swatch.k-output { fill: var(--output); background: var(--output); }
-svg .k-media, .swatch.k-media { fill: var(--media); background: var(--media); }
-svg .k-other, .swatch.k-other { fill: var(--other); background: var(--other); }
+${PartKind.literals.map((kind) => `svg .k-${kind}, .swatch.k-${kind} { fill: var(--${kind}); background: var(--${kind}); }`).join("\n")}
 svg .gone { opacity: 0.35; }
 svg .plain { fill: var(--other); }
 .swatch { display: inline-block; width: 0.7em; height: 0.7em; margin-right: 0.45em; border-radius: 2px; }

@@ -105,11 +105,8 @@ const parseInvestigator = (value: unknown, settings: unknown): Conversion =>
     ? { value }
     : { why: "agents.overrides.codebase_investigator counts instead" }
 
-const isRetentionEnabled = (settings: unknown): boolean =>
-  valueAt(settings, ["general", "sessionRetention", "enabled"]) === false
-
 const parseRetention = (value: unknown, settings: unknown): Conversion =>
-  isRetentionEnabled(settings)
+  valueAt(settings, ["general", "sessionRetention", "enabled"]) === false
     ? { why: "is switched off there" }
     : { value, note: "older sessions of this program are deleted too" }
 

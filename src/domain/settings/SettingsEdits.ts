@@ -178,15 +178,11 @@ export const withValue = (text: string, path: SettingsPath, value: unknown): Res
 }
 
 /** Removes a value from the text of a settings file. Returns the same text when it was not set. */
-export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> =>
-  Result.flatMap(withoutValue(text, path), (next) =>
-    next === text ? Result.succeed(text) : checkedEdit(next, path, (there) => there === undefined)
-  )
-
-const withoutValue = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
-  const read = jsonOf(orEmptyObject(text))
+export const withoutSetting = (text: string, path: SettingsPath): Result.Result<string, SettingsProblem> => {
+  const before = orEmptyObject(text)
+  const read = jsonOf(before)
   if (Result.isFailure(read)) return Result.fail(read.failure)
-  let next = orEmptyObject(text)
+  let next = before
   const name = path.at(-1) ?? ""
   // Removes duplicates of the key too.
   for (;;) {
@@ -195,8 +191,7 @@ const withoutValue = (text: string, path: SettingsPath): Result.Result<string, S
     if (object === undefined || nodes.length <= path.length) break
     next = withoutMember(next, object, indexOf(object, name))
   }
-  if (next === orEmptyObject(text)) return Result.succeed(text)
-  return checkedEdit(next, path, (there) => there === undefined, jsonOf)
+  return next === before ? Result.succeed(text) : checkedEdit(next, path, (there) => there === undefined)
 }
 
 /**

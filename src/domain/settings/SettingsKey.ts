@@ -18,11 +18,8 @@ export const dotted = (path: SettingsPath): string => path.join(".")
 /** A place in the schema. */
 export interface SettingsKey {
   readonly path: SettingsPath
-  readonly description: string
   /** Completes the sentence "expected …". */
   readonly expected: string
-  /** The names of its fields; empty when any name is allowed. */
-  readonly names: ReadonlyArray<string>
   /** Whether a value is valid here. */
   readonly accepts: (value: unknown) => boolean
 }
@@ -32,11 +29,11 @@ const root: SchemaAST.AST = SettingsFile.ast
 const accepts = (node: SchemaAST.AST, value: unknown): boolean =>
   Schema.is(Schema.make<Schema.Codec<unknown>>(node))(value)
 
-const annotation = (node: SchemaAST.AST, name: "description" | "expected"): string | undefined => {
-  // Built-in checks have an `expected` of their own; only ours count.
+const expectedAt = (node: SchemaAST.AST): string | undefined => {
+  // Built-in checks have an `expected` of their own; only ours, which have a description, count.
   const annotations = SchemaAST.resolve(node)
-  const value = annotations?.["description"] === undefined ? undefined : annotations[name]
-  return typeof value === "string" ? value : undefined
+  const expected = annotations?.["description"] === undefined ? undefined : annotations["expected"]
+  return typeof expected === "string" ? expected : undefined
 }
 
 /** The members of a union, or the node itself. */
@@ -72,32 +69,17 @@ const child = (node: SchemaAST.AST, name: string): SchemaAST.AST | undefined => 
   return properties.get(name) ?? any
 }
 
-/** The schema at a path, with the nearest description above it. */
+/** The schema at a path, and what is expected there or in the nearest place above it. */
 const schemaAt = (path: SettingsPath) => {
   let node = root
-  let description = ""
   let expected = "an object of settings"
   for (const name of path) {
     const next = child(node, name)
     if (next === undefined) return undefined
     node = next
-    description = annotation(node, "description") ?? description
-    expected = annotation(node, "expected") ?? expected
+    expected = expectedAt(node) ?? expected
   }
-  return { node, description, expected }
-}
-
-const keyAt = (path: SettingsPath): SettingsKey | undefined => {
-  const place = schemaAt(path)
-  if (place === undefined) return undefined
-  const { description, expected, node } = place
-  return {
-    path,
-    description,
-    expected,
-    names: namesOf(node),
-    accepts: (value) => accepts(node, value)
-  }
+  return { node, expected }
 }
 
 /** The path that a dotted text means below a node. Where any name is allowed, the shortest one wins. */
@@ -177,8 +159,10 @@ export const unknownKeyText = ({ key, nearest: suggestion }: UnknownKey): string
 export const keyOf = (text: string): SettingsKey | UnknownKey => {
   const parts = text.split(".")
   const path = pathsFrom(root, parts)
-  const key = path === undefined || path.length === 0 ? undefined : keyAt(path)
-  if (key !== undefined) return key
+  const place = path === undefined ? undefined : schemaAt(path)
+  if (path !== undefined && place !== undefined) {
+    return { path, expected: place.expected, accepts: (value) => accepts(place.node, value) }
+  }
   let node = root
   for (const [index, name] of parts.entries()) {
     const next = child(node, name)
@@ -208,7 +192,7 @@ const mismatchIn = (
   above: string
 ): TypeMismatch | undefined => {
   if (accepts(node, value)) return undefined
-  const expected = annotation(node, "expected") ?? above
+  const expected = expectedAt(node) ?? above
   const form = Predicate.isObject(value) ? bestObjectForm(node, value) : undefined
   if (Predicate.isObject(value) && form !== undefined) {
     for (const [name, one] of Object.entries(value)) {
@@ -224,19 +208,35 @@ const mismatchIn = (
 export const firstMismatch = (value: unknown): TypeMismatch | undefined =>
   mismatchIn(root, value, [], "an object of settings")
 
-const unknownIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath): ReadonlyArray<UnknownKey> => {
-  if (!Predicate.isObject(value)) return []
-  const form = bestObjectForm(node, value)
-  if (form === undefined) return []
+/** A value that is set, with its path. */
+interface SetValue {
+  readonly path: SettingsPath
+  readonly value: unknown
+  /** Its unknown key. */
+  readonly unknown?: UnknownKey
+}
+
+const valuesIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath): ReadonlyArray<SetValue> => {
+  const form = Predicate.isObject(value) && Object.keys(value).length > 0 ? bestObjectForm(node, value) : undefined
+  if (!Predicate.isObject(value) || form === undefined) return path.length === 0 ? [] : [{ path, value }]
   return Object.entries(value).flatMap(([name, one]) => {
     const next = child(form, name)
-    return next === undefined ? [unknownAt(path, name, namesOf(form))] : unknownIn(next, one, [...path, name])
+    const below = [...path, name]
+    return next === undefined
+      ? [{ path: below, value: one, unknown: unknownAt(path, name, namesOf(form)) }]
+      : valuesIn(next, one, below)
   })
 }
 
+/** All values that are set, without unknown keys. */
+export const setValues = (settings: unknown): ReadonlyArray<SetValue> =>
+  valuesIn(root, settings, []).filter(({ unknown }) => unknown === undefined)
+
 /** The unknown keys of a settings object. `$schema` is for editors and is not reported. */
-export const unknownKeys = (value: unknown): ReadonlyArray<UnknownKey> =>
-  unknownIn(root, value, []).filter(({ key }) => key !== "$schema")
+export const unknownKeys = (settings: unknown): ReadonlyArray<UnknownKey> =>
+  valuesIn(root, settings, []).flatMap(({ unknown }) =>
+    unknown === undefined || unknown.key === "$schema" ? [] : [unknown]
+  )
 
 /** Whether `$NAME` stays unexpanded in the strings at a path. */
 export const keepsVariables = (path: SettingsPath): boolean => {
@@ -249,24 +249,6 @@ export const keepsVariables = (path: SettingsPath): boolean => {
   }
   return false
 }
-
-/** A value that is set, with its path. */
-interface SetValue {
-  readonly path: SettingsPath
-  readonly value: unknown
-}
-
-const setValuesIn = (node: SchemaAST.AST, value: unknown, path: SettingsPath): ReadonlyArray<SetValue> => {
-  const form = Predicate.isObject(value) && Object.keys(value).length > 0 ? bestObjectForm(node, value) : undefined
-  if (!Predicate.isObject(value) || form === undefined) return path.length === 0 ? [] : [{ path, value }]
-  return Object.entries(value).flatMap(([name, one]) => {
-    const next = child(form, name)
-    return next === undefined ? [] : setValuesIn(next, one, [...path, name])
-  })
-}
-
-/** All values that are set, without unknown keys. */
-export const setValues = (settings: unknown): ReadonlyArray<SetValue> => setValuesIn(root, settings, [])
 
 /** The value at a path; undefined when absent. */
 export const valueAt = (settings: unknown, path: SettingsPath): unknown => {

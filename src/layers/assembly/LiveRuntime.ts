@@ -1,6 +1,6 @@
 import { type Config, ConfigProvider, Effect, type FileSystem, Layer, Path } from "effect"
 import type { Model } from "../../services/model/Model.ts"
-import type { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import type { EnvFiles } from "../../services/platform/Environment.ts"
 import type { RuntimeServices } from "../../services/runtime/AgentHost.ts"
 import { own } from "../../services/runtime/OwnLayers.ts"
 import type { ChatServices } from "../../services/runtime/SessionOpening.ts"

@@ -3,19 +3,19 @@ import { homedir } from "node:os"
 import { env } from "node:process"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import {
+  acceptedVariables,
   endpointProblem,
   endpointVariable,
-  secretValues,
   type EnvFileOwner,
   parseDotEnv,
   promptVariable,
   rejectedVariables,
-  acceptedVariables
+  secretValues
 } from "../../domain/settings/DotEnv.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/Environment.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { Trust, withParents } from "../../services/workspace/Trust.ts"
 

@@ -1,7 +1,6 @@
 import { Effect, Layer } from "effect"
 import { env } from "node:process"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
-import { Environment } from "../../services/platform/Environment.ts"
+import { EnvFiles, Environment } from "../../services/platform/Environment.ts"
 
 /** Provides `Environment` from the variables of this process and of `.env` files. */
 

@@ -1,6 +1,6 @@
 import { Effect, type FileSystem, Layer, Path, Predicate, Result } from "effect"
-import { type SettingsFile, ignoredInWorkspace, isHomeOnly } from "../../domain/settings/Settings.ts"
-import { withAllowed, withSetting, withoutAllowed, withoutSetting } from "../../domain/settings/SettingsEdits.ts"
+import { ignoredInWorkspace, isHomeOnly, type SettingsFile } from "../../domain/settings/Settings.ts"
+import { withAllowed, withoutAllowed, withoutSetting, withSetting } from "../../domain/settings/SettingsEdits.ts"
 import {
   dotted,
   isConcatenated,
@@ -10,11 +10,11 @@ import {
   unknownKeyText,
   valueAt
 } from "../../domain/settings/SettingsKey.ts"
-import { type ParsedSettings, type SettingsProblem, emptySettings } from "../../domain/settings/SettingsText.ts"
+import { emptySettings, type ParsedSettings, type SettingsProblem } from "../../domain/settings/SettingsText.ts"
 import { childEnvironment } from "../../domain/text/ChildEnvironment.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
-import { EnvFiles } from "../../services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../services/platform/Environment.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
@@ -32,18 +32,18 @@ import {
 import type { TrustState } from "../../services/workspace/Trust.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import {
-  type ReadFile,
-  type Variables,
   diskError,
   invalid,
   invalidSettings,
   readEnvironment,
+  type ReadFile,
   readFile,
   readGeminiFile,
   realPath,
   settingsFile,
   textOf,
-  unknownVariables
+  unknownVariables,
+  type Variables
 } from "./SettingsSources.ts"
 
 /** Provides `Settings` from files and the environment: reads, merges and edits them. */
@@ -69,8 +69,7 @@ const writablePath = Effect.fnUntraced(function* (
   if (place === "workspace") {
     const root = (yield* realPath(path.resolve("."))) ?? path.resolve(".")
     const target = (yield* realPath(file)) ?? (yield* realPath(path.dirname(file))) ?? root
-    const relative = path.relative(root, target)
-    if (relative.startsWith("..") || path.isAbsolute(relative)) {
+    if (!isWithin(root, target, path.sep)) {
       return yield* invalid(file, undefined, `it leads to ${quotedPath(target)}, out of the folder; change it there`)
     }
   }

@@ -35,7 +35,6 @@ export interface TerminalParts {
     prefill: string
     /** Whether the next Ctrl+C leaves. */
     isLeaving: boolean
-    status: ((columns: number) => string) | undefined
     options: TerminalSettings
     /** What Shift+Tab does. */
     modeKey: Effect.Effect<void>

@@ -13,7 +13,6 @@ import type { InputHistory } from "./InputHistory.ts"
 import { MessageEditor } from "./MessageEditor.ts"
 import * as MessageQueue from "./MessageQueue.ts"
 import { OpenQuestion } from "./OpenQuestion.ts"
-import * as Palette from "./Palette.ts"
 import * as PastedImages from "./PastedImages.ts"
 import * as SafeText from "./SafeText.ts"
 import * as StreamTerminal from "./StreamTerminal.ts"
@@ -78,8 +77,8 @@ const paintFor = Effect.fnUntraced(function* (
     ? yield* Effect.promise(() => screen.queryTerminalBackgroundColor({ timeoutMs: backgroundMillis }))
     : undefined
   if (state.options.theme !== theme) return
-  const background = colour === undefined ? "dark" : Palette.backgroundOf(colour)
-  const paint = Palette.painter(theme, background, getCapabilities().trueColor)
+  const background = colour === undefined ? "dark" : Theme.backgroundOf(colour)
+  const paint = Theme.painter(theme, background, getCapabilities().trueColor)
   if (paint === screen.paint) return
   screen.paint = paint
   // The terminal may answer when the user has cleared the screen already.
@@ -161,9 +160,8 @@ const showCard = ({ output, progress }: TerminalParts, card: Card) =>
     }
   })
 
-const setStatus = ({ editor, output, state }: TerminalParts, line: (columns: number) => string) => {
-  state.status = (columns) => SafeText.shown(line(columns))
-  editor.status = state.status
+const setStatus = ({ editor, output }: TerminalParts, line: (columns: number) => string) => {
+  editor.status = (columns) => SafeText.shown(line(columns))
   output.draw()
 }
 
@@ -259,7 +257,6 @@ const initialState = (): TerminalParts["state"] => ({
   prompt: { prompt: "> " },
   prefill: "",
   isLeaving: false,
-  status: undefined,
   options: { theme: "dark", keys: "default", bellAfter: 10 },
   modeKey: Effect.void
 })
@@ -302,7 +299,7 @@ export const make = Effect.fnUntraced(function* (
   const transcript = new Transcript(theme)
   const terminal = StreamTerminal.make(streams, () => Keys.leave(parts))
   const screen = new ChatScreen(terminal, transcript)
-  if (canColor) screen.paint = Palette.painter("dark", "dark", getCapabilities().trueColor)
+  if (canColor) screen.paint = Theme.painter("dark", "dark", getCapabilities().trueColor)
   const editor = new MessageEditor(screen, theme)
   const output = new ChatOutput(transcript, theme, () => screen.requestRender())
   const question = new OpenQuestion(yield* Semaphore.make(1), {

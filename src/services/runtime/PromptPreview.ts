@@ -1,7 +1,7 @@
 import { Effect, type Path } from "effect"
 import type { PromptSize } from "../../domain/prompt/PromptInputs.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
-import type { EnvFiles } from "../platform/EnvFiles.ts"
+import type { EnvFiles } from "../platform/Environment.ts"
 import type { BuiltPrompt } from "../prompt/SystemPrompt.ts"
 import type { RuntimeServices } from "./AgentHost.ts"
 import * as Runtime from "./Runtime.ts"

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, type Path, type Scope, type Stream } from "effe
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import type { TurnError } from "../chat/Turn.ts"
-import type { EnvFiles } from "../platform/EnvFiles.ts"
+import type { EnvFiles } from "../platform/Environment.ts"
 import type { AgentHost, RuntimeServices, SendOptions } from "./AgentHost.ts"
 import type { AgentHandlers, HostOptions, HostSession } from "./AgentParts.ts"
 import type { RuntimeError } from "./RuntimeError.ts"

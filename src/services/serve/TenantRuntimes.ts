@@ -1,5 +1,5 @@
 import { Context, type Effect, type FileSystem, type Path, Schema, type Stdio } from "effect"
-import type { EnvFiles } from "../platform/EnvFiles.ts"
+import type { EnvFiles } from "../platform/Environment.ts"
 import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
 import type { SessionRecords } from "./SessionRecords.ts"

@@ -8,7 +8,6 @@ import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import * as RegularFile from "../platform/RegularFile.ts"
-import { read as readWhole } from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 
 /** Adds this program to the settings of other agents, and removes it: plans the changes of their files, and writes them. */
@@ -34,7 +33,7 @@ const readRecords = Effect.fnUntraced(function* (file: string) {
   )
   if (place === undefined) return new Map()
   const bytes = yield* Effect.mapError(
-    readWhole(place, quotedPath(file)),
+    RegularFile.read(place, quotedPath(file)),
     ({ message }) => new InstallError({ message })
   )
   const stored = yield* Effect.mapError(
@@ -47,27 +46,14 @@ const readRecords = Effect.fnUntraced(function* (file: string) {
   return new Map(Object.entries(stored.files))
 })
 
-/** Runs `work` while no other process changes the records. `work` gets them, and a function that writes them. */
-const withRecords = Effect.fnUntraced(function* <A, R>(
-  file: string,
-  work: (
-    records: InstallRecords,
-    write: (records: InstallRecords) => Effect.Effect<void, InstallError, FileSystem.FileSystem | Path.Path>
-  ) => Effect.Effect<A, InstallError, R>
-) {
-  const lock = FileLock.lockFileOf(yield* Path.Path, file)
-  const write = Effect.fnUntraced(function* (records: InstallRecords) {
-    const text = yield* Effect.orDie(encodeStored({ version: 1, files: Object.fromEntries(records) }))
-    yield* Effect.mapError(
-      AtomicFile.writePrivate(file, `${text}\n`),
-      (error) => new InstallError({ message: diskErrorText(error) })
-    )
-    yield* StaleFiles.sweepLock(lock)
-  })
-  const change = Effect.flatMap(readRecords(file), (records) => work(records, write))
-  return yield* Effect.mapError(FileLock.withLock({ file, lock }, change), (error) =>
-    error._tag === "InstallError" ? error : new InstallError({ message: FileLock.lockErrorText(error) })
+/** Writes the records. The lock on them is held. */
+const writeRecords = Effect.fnUntraced(function* (file: string, records: InstallRecords, lock: string) {
+  const text = yield* Effect.orDie(encodeStored({ version: 1, files: Object.fromEntries(records) }))
+  yield* Effect.mapError(
+    AtomicFile.writePrivate(file, `${text}\n`),
+    (error) => new InstallError({ message: diskErrorText(error) })
   )
+  yield* StaleFiles.sweepLock(lock)
 })
 
 /** Where the files of agents are. */
@@ -182,25 +168,28 @@ const isSame = (one: InstallRecords, other: InstallRecords): boolean =>
 /** Writes planned changes, unless one of the files has changed since. A change is recorded before it is made. */
 export const applyPlan = Effect.fn("AgentInstall.applyPlan")(function* (
   planned: ReadonlyArray<PlannedFile>,
-  { records }: InstallPlaces
+  { records: file }: InstallPlaces
 ) {
   const changes = planned.filter(isChange)
   // The home folder is not created for nothing.
   if (changes.length === 0 && planned.every(({ isRecorded, record }) => !isRecorded && record === undefined)) return
-  yield* withRecords(records, (stored, write) =>
-    Effect.gen(function* () {
-      for (const planned of changes) {
-        if ((yield* textOf(planned)) !== planned.before) {
-          return yield* failure(`${quotedPath(planned.file)} was changed meanwhile`)
-        }
+  const lock = FileLock.lockFileOf(yield* Path.Path, file)
+  const change = Effect.gen(function* () {
+    const stored = yield* readRecords(file)
+    for (const planned of changes) {
+      if ((yield* textOf(planned)) !== planned.before) {
+        return yield* failure(`${quotedPath(planned.file)} was changed meanwhile`)
       }
-      const added = new Map(stored)
-      for (const { file, record } of planned) if (record !== undefined) added.set(file, record)
-      if (!isSame(stored, added)) yield* write(added)
-      yield* Effect.forEach(changes, writeFile, { discard: true })
-      const rest = new Map(added)
-      for (const { file, record } of planned) if (record === undefined) rest.delete(file)
-      if (!isSame(added, rest)) yield* write(rest)
-    })
+    }
+    const added = new Map(stored)
+    for (const { file, record } of planned) if (record !== undefined) added.set(file, record)
+    if (!isSame(stored, added)) yield* writeRecords(file, added, lock)
+    yield* Effect.forEach(changes, writeFile, { discard: true })
+    const rest = new Map(added)
+    for (const { file, record } of planned) if (record === undefined) rest.delete(file)
+    if (!isSame(added, rest)) yield* writeRecords(file, rest, lock)
+  })
+  yield* Effect.mapError(FileLock.withLock({ file, lock }, change), (error) =>
+    error._tag === "InstallError" ? error : new InstallError({ message: FileLock.lockErrorText(error) })
   )
 })

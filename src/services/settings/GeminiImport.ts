@@ -10,7 +10,7 @@ import { jsonOf, parseSettings, type SettingsProblem } from "../../domain/settin
 import { pathText } from "../../domain/settings/SkippedSetting.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import { inspect, read } from "../platform/RegularFile.ts"
@@ -150,10 +150,7 @@ const readSource = Effect.fnUntraced(function* ({ folder, fs, path }: ImportRun,
   const real = yield* Effect.mapError(fs.realPath(path.join(folder, file)), (error) =>
     isNotFound(error) ? "there is no such file" : diskErrorText(error)
   )
-  const inside = path.relative(folder, real)
-  if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
-    return yield* Effect.fail(leadsOut)
-  }
+  if (!isWithin(folder, real, path.sep)) return yield* Effect.fail(leadsOut)
   const { mode, size } = yield* Effect.mapError(inspect(real, "it"), ({ message }) => message)
   if (ByteSize.isGreaterThan(size, maxSize)) return yield* Effect.fail(tooLarge(ByteSize.format(maxSize)))
   const bytes = yield* Effect.mapError(read(real, "it"), ({ message }) => message)

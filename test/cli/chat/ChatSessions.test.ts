@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { converse, sessionFlags } from "../../../src/cli/chat/ChatSessions.ts"
-import type { Options } from "../../../src/cli/commands/chat.ts"
+import type { ChatOptions } from "../../../src/cli/flags/ChatFlags.ts"
 import { call, model, plainText, text, user } from "../../../src/domain/content/Content.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as LiveRuntime from "../../../src/layers/assembly/LiveRuntime.ts"
@@ -81,7 +81,7 @@ type Services = Exclude<Effect.Services<ReturnType<typeof converse>>, ChatTermin
 const play = Effect.fnUntraced(function* (
   { folder, sessions }: { readonly folder: string; readonly sessions: SessionStore["Service"] },
   typed: string,
-  options: Options = {},
+  options: ChatOptions = {},
   picks: Array<string> = [],
   isTerminal = true,
   keys: Record<string, string> = { GEMINI_API_KEY: "not-a-real-key" }

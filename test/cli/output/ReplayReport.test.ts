@@ -1,4 +1,4 @@
-import { describe as text } from "../../../src/cli/output/ReplaySections.ts"
+import { describe as text } from "../../../src/cli/output/ReplayReport.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the replay report", () => {

@@ -71,6 +71,14 @@ describe("a page", () => {
     ])
   })
 
+  it.effect("shows what a compression inserted before the messages that came later", function* () {
+    const { document } = yield* page(Conversation.append(plain, entry(8, user(text("Go on")), [3])))
+    assert.deepStrictEqual(
+      elements(document, "li.message, li.cut").map((row) => row.id || "cut"),
+      ["e1", "e2", "e3", "e4", "e5", "e6", "cut", "e7", "e8"]
+    )
+  })
+
   it.effect("shows messages under the headings of their prompts", function* () {
     const { document } = yield* page(plain)
     assert.deepStrictEqual(
@@ -270,7 +278,7 @@ describe("the command for the full text", () => {
     ["it's $(rm).jsonl", "palimpsest recall &#39;it&#39;\\&#39;&#39;s $(rm).jsonl&#39; h_aaaaaaabxa"],
     ["-", "palimpsest recall - h_aaaaaaabxa"],
     ["~x", "palimpsest recall &#39;~x&#39; h_aaaaaaabxa"],
-    ["-x", "palimpsest recall &#39;-x&#39; h_aaaaaaabxa"]
+    ["-x", "palimpsest recall -x h_aaaaaaabxa"]
   ]
   it.effect.each(cases)("for %s", function* ([file, command]) {
     const html = yield* pageOf(conversationOf([entry(1, user(text("x".repeat(20_001))))]), { file })

@@ -155,6 +155,11 @@ describe("removing one value", () => {
   ] as const)("%s", (_rule, text, path, expected) => {
     assert.deepStrictEqual(withoutSetting(text, path), Result.succeed(expected))
   })
+
+  it("keeps one that the rest of the file needs", () => {
+    const result = withoutSetting(`{"mcpServers": {"a": {"command": "x"}}}`, ["mcpServers", "a", "command"])
+    assert.strictEqual(Result.isFailure(result) ? result.failure.key : undefined, "mcpServers.a")
+  })
 })
 
 describe("leaves the rest of any file unchanged", () => {

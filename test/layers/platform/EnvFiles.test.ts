@@ -3,7 +3,7 @@ import { Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path } from 
 import { execFileSync } from "node:child_process"
 import * as EnvFilesLayer from "../../../src/layers/platform/EnvFiles.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
-import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../../src/services/platform/Environment.ts"
 import type { TrustAnswer } from "../../../src/services/workspace/Trust.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 

@@ -5,10 +5,10 @@ import * as FileExperiments from "../../../src/layers/settings/FileExperiments.t
 import * as FileSettings from "../../../src/layers/settings/FileSettings.ts"
 import * as SettingsSources from "../../../src/layers/settings/SettingsSources.ts"
 import * as FileTrust from "../../../src/layers/workspace/FileTrust.ts"
-import { EnvFiles } from "../../../src/services/platform/EnvFiles.ts"
+import { EnvFiles } from "../../../src/services/platform/Environment.ts"
 import { compressionThreshold, Experiments } from "../../../src/services/settings/Experiments.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
-import { type TrustState, Trust } from "../../../src/services/workspace/Trust.ts"
+import { Trust, type TrustState } from "../../../src/services/workspace/Trust.ts"
 import { assert, describe, layer } from "../../support/vitest.ts"
 
 interface Files {

@@ -2,8 +2,7 @@ import { Effect, Option } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { ApprovalMode, grantText, type HeldGrant } from "../../../domain/tools/Approval.ts"
 import { definitions } from "../../output/Columns.ts"
-import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
 /** The slash commands `/approve` and `/approvals`: what runs without asking, and what the user allowed. */
 

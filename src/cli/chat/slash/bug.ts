@@ -8,8 +8,7 @@ import { Settings } from "../../../services/settings/Settings.ts"
 import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
 import { iso } from "../../output/TimeText.ts"
 import { version } from "../../output/Version.ts"
-import { nextPosition, say, tableColumns } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { nextPosition, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
 /** The slash command `/bug`: writes a bug report into a file in the working folder. */
 

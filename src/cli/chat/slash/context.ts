@@ -1,12 +1,13 @@
 import { Effect } from "effect"
+import { isHandle } from "../../../domain/content/Handle.ts"
 import type { Inspection } from "../../../domain/evaluation/Inspection.ts"
+import { visibleBlock } from "../../../domain/text/InvisibleCharacters.ts"
 import { inspect } from "../../../services/evaluation/Inspect.ts"
 import { kindNames } from "../../output/InspectReport.ts"
 import * as Output from "../../output/Output.ts"
-import { tableColumns } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
-/** The slash command `/context`: shows the use of the window by kind of part. */
+/** The slash commands `/context` and `/recall`: show what fills the window, and what left it. */
 
 /** The values of the bar and the table, in tokens. */
 export interface ContextUse {
@@ -91,5 +92,23 @@ export const context: SlashCommand = {
       threshold
     }
     yield* terminal.write(`${contextTable(use, yield* tableColumns(session))}\n`)
+  })
+}
+
+const maxTokens = 4_000
+
+/** The command `/recall <handle or pattern>`. */
+export const recall: SlashCommand = {
+  name: "recall",
+  usage: "<handle|pattern>",
+  help: "Show what left the window, by handle or by pattern",
+  run: Effect.fnUntraced(function* (session, handleOrPattern) {
+    const { chat, terminal } = session
+    if (handleOrPattern === "") return yield* say(session, "Give a handle or a pattern, for example: /recall timeout")
+    // The user may see secrets, as with `palimpsest recall`.
+    const { text } = isHandle(handleOrPattern)
+      ? yield* chat.recall(handleOrPattern, { maxTokens })
+      : yield* chat.search({ pattern: handleOrPattern, maxTokens, isRedacted: false })
+    yield* terminal.write(`${visibleBlock(text)}\n`)
   })
 }

@@ -1,4 +1,6 @@
 import { Effect, FileSystem, Path, Result } from "effect"
+import { isCall, plainText } from "../../../domain/content/Content.ts"
+import { entries } from "../../../domain/conversation/Conversation.ts"
 import { formatFor } from "../../../domain/transcripts/FileExtension.ts"
 import { writeMarkdown } from "../../../domain/transcripts/MarkdownWriter.ts"
 import { FormatName } from "../../../domain/transcripts/Transcript.ts"
@@ -6,10 +8,9 @@ import { locateLogs } from "../../../services/session/SessionFiles.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
 import { kindsText } from "../../output/WrittenExport.ts"
-import { type ChatSession, nameOf, say } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, nameOf, say, type SlashCommand } from "./ChatSession.ts"
 
-/** The slash command `/export`: writes the conversation to a file. */
+/** The slash commands `/export` and `/copy`: write the conversation to a file, and the last answer to the clipboard. */
 
 const saveMarkdown = Effect.fnUntraced(function* (session: ChatSession, file: string) {
   const { chat, terminal } = session
@@ -92,5 +93,26 @@ export const exportCommand: SlashCommand = {
     const written = formatFor(file, format)
     if (Result.isFailure(written)) return yield* say(session, `Not saved: ${written.failure}.`)
     yield* written.success === "markdown" ? saveMarkdown(session, file) : saveTranscript(session, file, written.success)
+  })
+}
+
+/** `/copy`: copies the last answer to the clipboard. */
+export const copy: SlashCommand = {
+  name: "copy",
+  help: "Copy the last answer to the clipboard",
+  run: Effect.fnUntraced(function* (session) {
+    const { chat, terminal } = session
+    const { conversation } = yield* chat.whole
+    const answer = entries(conversation).findLast(
+      ({ content }) => content.role === "model" && !content.parts.some(isCall) && plainText(content) !== ""
+    )
+    if (answer === undefined) return yield* say(session, "There is no answer yet.")
+    const text = plainText(answer.content)
+    yield* say(
+      session,
+      (yield* terminal.copy(text))
+        ? "Copied the last answer to the clipboard."
+        : "Not copied: that needs a terminal or a clipboard program, and long answers need the latter. Use /export to write a file."
+    )
   })
 }

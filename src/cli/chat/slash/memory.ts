@@ -1,11 +1,10 @@
-import { Effect, Ref } from "effect"
+import { Effect, FileSystem, Path, Ref } from "effect"
 import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
 import { listText, showText, withTokens } from "../../output/MemoryReport.ts"
 import { memoryErrorLine } from "../../output/RuntimeText.ts"
-import { type ChatSession, say } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 
-/** The slash command `/memory`: shows memory, adds a fact, or reads the files again. */
+/** The slash commands `/memory` and `/init`: show and change what agents read about the user and the folder. */
 
 /** Saves a fact. The user names its scope; it is never guessed. */
 const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {
@@ -54,5 +53,26 @@ export const memory: SlashCommand = {
       default:
         return yield* say(session, `Unknown command /memory ${action}. Use show, list, add or refresh.`)
     }
+  })
+}
+
+/** The file that `/init` writes. Other agents read it, too. */
+const fileName = "AGENTS.md"
+
+const request = (file: string, exists: boolean) =>
+  `${exists ? `Improve ${file}` : `Write ${file}`}: what someone new to this folder has to know. Look at the folder first: \
+its readme, its build and test files, and a few sources. Say in at most 60 lines what the project is, how it is built, tested and run (with the \
+exact commands), where things are, and which rules of style and structure its code follows. Write only what you found in files${exists ? ", and keep what is still true" : ""}.`
+
+/** The command `/init`. */
+export const init: SlashCommand = {
+  name: "init",
+  help: `Ask for an ${fileName} that tells agents about this folder`,
+  run: Effect.fnUntraced(function* (session) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const exists = yield* fs.exists(path.resolve(fileName))
+    yield* Ref.set(session.prefill, request(fileName, exists))
+    yield* say(session, `Press Enter to ask for ${fileName}, or change the request first.`)
   })
 }

@@ -8,8 +8,7 @@ import { ollamaModels } from "../../../services/model/OllamaModels.ts"
 import { chatReasonText } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
-import { type ChatSession, say } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 
 /** The slash command `/model`: shows the model and others to choose from, or switches to another one. */
 

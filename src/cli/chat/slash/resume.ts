@@ -1,16 +1,52 @@
-import { Effect, Option, Ref } from "effect"
+import { Clock, Effect, Option, Path, Ref } from "effect"
 import { userSessions } from "../../../domain/session/SessionName.ts"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { findSession } from "../../../services/runtime/SessionOpening.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
+import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
 import { resumableName } from "../../flags/ImportedSession.ts"
 import * as Output from "../../output/Output.ts"
 import { orExit } from "../../output/RuntimeText.ts"
-import { sessionTable } from "../../output/SessionTable.ts"
-import { type ChatSession, type NextSession, openHandlers, say, tableColumns } from "./ChatSession.ts"
-import { chooseSession } from "./SessionPicker.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { headingOf, sessionTable } from "../../output/SessionTable.ts"
+import { ago } from "../../output/TimeText.ts"
+import {
+  type ChatSession,
+  type NextSession,
+  openHandlers,
+  say,
+  type SlashCommand,
+  tableColumns
+} from "./ChatSession.ts"
 
-/** The slash commands `/sessions` and `/resume`: list the saved sessions, and switch to another one. */
+/** The slash commands `/sessions`, `/resume`, `/clear` and `/quit`: list the saved sessions, and end this one for another or for none. */
+
+/**
+ * Lets the user choose one of the saved sessions other than the current one. Returns none when the user leaves the list. Fails where
+ * no list can be shown.
+ */
+export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"], current?: string) {
+  const path = yield* Path.Path
+  const store = yield* SessionStore
+  const now = yield* Clock.currentTimeMillis
+  const others = userSessions(yield* store.summaries).filter(
+    (one) => one.id !== current && (one.title ?? one.firstPrompt ?? "") !== ""
+  )
+  if (others.length === 0) {
+    yield* terminal.note(
+      "There are no other saved sessions. palimpsest find lists those of all agents; palimpsest -r ID continues one."
+    )
+    return Option.none<string>()
+  }
+  return yield* terminal.choose(
+    "Resume a session",
+    others.map((one) => {
+      const folder = one.cwd === undefined ? [] : [printableLine(path.basename(one.cwd))]
+      const state = one.problem === undefined ? (one.holder === undefined ? [] : ["in use"]) : ["cannot be opened"]
+      const about = [...state, ago(one.updatedAt, now), ...folder, Output.sizeText(one.bytes)].join(" · ")
+      return { value: one.id, label: headingOf(one), about }
+    })
+  )
+})
 
 const maxListedSessions = 20
 
@@ -58,4 +94,21 @@ export const resume: SlashCommand = {
     }
     return { _tag: "Switch", resume: id } satisfies NextSession
   })
+}
+
+/** `/clear`: starts a new session. */
+export const clear: SlashCommand = {
+  name: "clear",
+  aliases: ["new"],
+  help: "Start a new session; this one is kept",
+  leave: () => Effect.succeed<NextSession>({ _tag: "Switch", resume: undefined })
+}
+
+/** `/quit`: leaves the chat. */
+export const quit: SlashCommand = {
+  name: "quit",
+  aliases: ["exit"],
+  help: "Leave the chat",
+  leave: ({ isUnanswered }) =>
+    Effect.map(Ref.get(isUnanswered), (unanswered): NextSession => ({ _tag: "Leave", isUnanswered: unanswered }))
 }

@@ -12,8 +12,7 @@ import type { RewindFile, RewoundFile } from "../../../services/runtime/FileRewi
 import { truncate } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
 import { ago } from "../../output/TimeText.ts"
-import { type ChatSession, say } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 import { typedId } from "./tree.ts"
 
 /** The slash command `/rewind`: goes back to before a message of the user, with the files as they were then. */

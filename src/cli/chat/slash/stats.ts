@@ -6,8 +6,7 @@ import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
 import { number, plural, share } from "../../output/Output.ts"
-import { say, tableColumns } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
 /** The slash commands `/stats` and `/cost`: show prompts, tokens, compressions and cost. */
 

@@ -2,8 +2,7 @@ import { Clock, Effect, Option } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { BackgroundCommand } from "../../../services/tools/builtin/BackgroundCommands.ts"
 import { detailLines } from "../../output/ToolCallText.ts"
-import { type ChatSession, say } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 import { writeRows } from "./tools.ts"
 
 /** The slash command `/tasks`: shows and stops the commands that run in the background. */

@@ -6,8 +6,7 @@ import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
 import type { Tool } from "../../../services/tools/Tool.ts"
 import { definitions } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
-import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
-import type { SlashCommand } from "./SlashCommand.ts"
+import { type ChatSession, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
 
 /** The slash commands `/tools`, `/agents` and `/mcp`: list what the model can use. */
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Ref } from "effect"
-import type { SlashCommand } from "../../../../src/cli/chat/slash/SlashCommand.ts"
+import type { SlashCommand } from "../../../../src/cli/chat/slash/ChatSession.ts"
 import {
   completeCommand,
   helpText,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { backgroundOf, painter } from "../../../src/layers/terminal/Palette.ts"
+import { backgroundOf, painter } from "../../../src/layers/terminal/Theme.ts"
 
 describe("the colours of a theme", () => {
   const row = "\u001b[2mdim\u001b[22m \u001b[36maccent\u001b[39m \u001b[1mbold\u001b[22m"

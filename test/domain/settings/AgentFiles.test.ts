@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { hookEdits } from "../../../src/domain/settings/CompactionHookSettings.ts"
+import { hookEdits } from "../../../src/domain/settings/AgentFiles.ts"
 import type { EditResult } from "../../../src/domain/settings/InstalledFile.ts"
 import { strictJson } from "../../../src/domain/settings/SettingsText.ts"
 

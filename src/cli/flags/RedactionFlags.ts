@@ -1,14 +1,42 @@
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
+import { accountOf } from "../../domain/text/AccountNames.ts"
+import type { SecretSearch } from "../../domain/transcripts/RecordSecrets.ts"
+import { Environment } from "../../services/platform/Environment.ts"
+import { environmentSecrets } from "../../services/transcripts/FindSecrets.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { redactLoaded } from "../../services/transcripts/RedactSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnsearched } from "../output/RedactionNotices.ts"
-import * as SecretFlags from "./SecretFlags.ts"
 import * as Input from "./SharedFlags.ts"
 
-/** The flags `--share`, `--redact` and `--redact-texts`, and the redaction that they ask for. */
+/** The flags that choose what counts as a secret and what is redacted, and the searches and redactions that commands make of them. */
+
+/** The flag `--only`. */
+export const only = Input.choice(
+  "only",
+  ["secrets", "personal"],
+  "Only keys, tokens and passwords, or only personal data (default: both)"
+)
+
+/** Makes a search of the flag, with the secrets of this process's environment. */
+export const searchOf = (chosen: "secrets" | "personal" | undefined): Effect.Effect<SecretSearch, never, Environment> =>
+  Effect.map(
+    Environment.use(({ variables }) => variables),
+    (variables) => ({
+      secrets: chosen !== "personal",
+      personal: chosen !== "secrets",
+      known: chosen === "personal" ? [] : environmentSecrets(variables)
+    })
+  )
+
+/** Makes a search for a copy that others may read: it also finds home folders and account names. */
+export const sharedSearchOf = Effect.fnUntraced(function* (chosen: "secrets" | "personal" | undefined) {
+  const search = yield* searchOf(chosen)
+  if (!search.personal) return search
+  return { ...search, accounts: accountOf(yield* Environment.use(({ variables }) => variables)) }
+})
 
 /** The flags for output that others will see. */
 export const flags = {
@@ -32,7 +60,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   if (redactTexts && html === undefined) return yield* badInput("--redact-texts needs --html")
   if (redactTexts && redact === false) return yield* badInput("use either --redact-texts or --no-redact, not both")
   const isClean = redact ?? (share || redactTexts)
-  const search = yield* SecretFlags.sharedSearchOf(undefined)
+  const search = yield* sharedSearchOf(undefined)
   let replaced = 0
   /** Returns the conversation and its name, redacted. */
   const clean = Effect.fnUntraced(function* (loaded: Loaded, name: string) {

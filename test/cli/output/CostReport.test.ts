@@ -1,6 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import type { CostReport } from "../../../src/cli/output/CostReport.ts"
-import { costText } from "../../../src/cli/output/CostSections.ts"
+import { type CostReport, costText } from "../../../src/cli/output/CostReport.ts"
 import * as Output from "../../../src/cli/output/Output.ts"
 import { textLimits } from "../../../src/cli/output/ReportText.ts"
 
