@@ -13,6 +13,8 @@ export interface Commit {
   readonly entry: EntryId
   /** The folder in which git was told to work, where it is another than the session's. */
   readonly folder?: string | undefined
+  /** The branch, where git named it. */
+  readonly branch?: string | undefined
 }
 
 /** The commits so far. */
@@ -27,6 +29,8 @@ export interface CommitLog {
   readonly pushed: ReadonlySet<Commit>
   /** Those that can have been made anew, under another hash. */
   readonly rebased: ReadonlySet<Commit>
+  /** Those of branches that git left for another one, which no reset reaches. */
+  readonly elsewhere: ReadonlySet<Commit>
 }
 
 /** The log before the first commit. */
@@ -35,7 +39,8 @@ export const noCommits = (cwd: string | undefined): CommitLog => ({
   present: [],
   earlier: [],
   pushed: new Set(),
-  rebased: new Set()
+  rebased: new Set(),
+  elsewhere: new Set()
 })
 
 /** Matches git with a task that can make a commit: a few of its options, which may take a value, stand before the task. */
@@ -58,11 +63,15 @@ export const makesCommit = (command: string): boolean => {
 }
 
 /** Matches the line with which git confirms a commit. */
-const committed = /^\[[^\]\n]+ ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
+const committed = /^\[([^\s\]]+)(?: [^\]\n]+)? ([0-9a-f]{7,40})\] ([^\r\n]+)\r?$/gm
 
 /** Returns the commits that the output of a command confirms. */
-export const commitsIn = (output: string): ReadonlyArray<{ readonly hash: string; readonly subject: string }> =>
-  [...output.slice(0, 50_000).matchAll(committed)].map(([, hash = "", subject = ""]) => ({ hash, subject }))
+export const commitsIn = (output: string): ReadonlyArray<Pick<Commit, "hash" | "subject" | "branch">> =>
+  [...output.slice(0, 50_000).matchAll(committed)].map(([, branch, hash = "", subject = ""]) => ({
+    branch,
+    hash,
+    subject
+  }))
 
 /** The place of a commit before the last one: `HEAD~2`, `@^`. */
 const beforeHead = /^(?:HEAD|@)((?:[~^]\d*)+)$/
@@ -89,7 +98,7 @@ const leftByReset = (
 ): ReadonlyArray<Commit> => {
   const [place = "HEAD", ...files] = words.filter((word) => !word.startsWith("-"))
   // With files behind it, it only changes what is staged.
-  if (files.length > 0 || place === "HEAD" || place === "@") return own
+  if (files.length > 0 || words.includes("--") || place === "HEAD" || place === "@") return own
   const hash = /^[0-9a-f]{7,40}$/.test(place) ? place : resetTarget.exec(output)?.[1]
   for (const commits of hash === undefined ? [] : [own, ...earlier]) {
     const at = commits.findLastIndex((commit) => isOf(hash ?? "", commit))
@@ -121,7 +130,7 @@ interface Run {
   readonly entry: EntryId
 }
 
-const quiet = { hash: "", subject: "" }
+const quiet: ReturnType<typeof commitsIn>[number] = { hash: "", subject: "" }
 
 /** Returns the folder in which git works; undefined for one that holds the session's, or that lies in it, and where the latter is not known. */
 const otherFolder = (folder: string | undefined, cwd: string | undefined): string | undefined => {
@@ -129,14 +138,37 @@ const otherFolder = (folder: string | undefined, cwd: string | undefined): strin
   return cwd === undefined || folder === cwd || liesIn(folder, cwd) || liesIn(cwd, folder) ? undefined : folder
 }
 
-/** Returns the log after a task that worked, but for a commit that it makes. `own`: the commits of its folder. */
+/** Matches what `git checkout` takes for a file rather than for a branch. */
+const fileLike = /^\.|\*|\.[A-Za-z]\w{0,4}$/
+
+/** Returns the branch or the commit that git goes to; undefined where it stays, for files or for a new branch that begins here. */
+const switchedTo = (task: string, words: ReadonlyArray<string>, output: string): string | undefined => {
+  const begins = words.some((word) => /^(?:-[bBcC]|--(?:force-)?create|--orphan)$/.test(word))
+  const [place, ...others] = words.filter((word) => !/^-./.test(word)).slice(begins ? 1 : 0)
+  if (place === undefined || place === "HEAD" || place === "@") return undefined
+  const isFiles = others.length > 0 || words.includes("--") || fileLike.test(place) || /^Updated \d+ path/m.test(output)
+  return task === "checkout" && !begins && isFiles ? undefined : place
+}
+
+/** Returns the log after a task that worked, but for a commit that it makes. `all`: the commits of its folder. */
 const afterTask = (
   log: CommitLog,
   task: string,
   words: ReadonlyArray<string>,
-  own: ReadonlyArray<Commit>,
+  all: ReadonlyArray<Commit>,
   output: string
 ): CommitLog => {
+  if (/^(?:checkout|switch|merge)$/.test(task)) {
+    const place = switchedTo(task, words, output)
+    if (place === undefined) return log
+    const last = all.findLastIndex(
+      ({ branch, hash }) => branch === place || (/^[0-9a-f]{7}/.test(place) && hash.startsWith(place))
+    )
+    const here = all.slice(0, last + 1)
+    const known = task === "merge" ? log.elsewhere : [...log.elsewhere, ...all]
+    return { ...log, elsewhere: new Set([...known].filter((one) => !here.includes(one))) }
+  }
+  const own = all.filter((one) => !log.elsewhere.has(one))
   if (task === "push") return { ...log, pushed: new Set([...log.pushed, ...own]) }
   if (/^(?:pull|rebase|am)$/.test(task)) return { ...log, rebased: new Set([...log.rebased, ...own]) }
   if (task !== "reset" || own.length + log.earlier.length === 0) return log
@@ -164,18 +196,19 @@ export const commitsAfter = (log: CommitLog, run: Run): CommitLog => {
   for (const [at, { folder: place, words }] of tasks.entries()) {
     const [task = "", ...rest] = words
     const folder = otherFolder(place, log.cwd)
-    const own = known.present.filter((one) => one.folder === folder)
-    if (worked && !isDryRun("git", words)) known = afterTask(known, task, rest, own, output)
+    const all = known.present.filter((one) => one.folder === folder)
+    if (worked && !isDryRun("git", words)) known = afterTask(known, task, rest, all, output)
     if (!taskMakes(words)) continue
     const made = at === last ? left : left.slice(0, confirmed.length === 0 ? 0 : 1)
     left = left.slice(made.length)
+    const own = all.filter((one) => !known.elsewhere.has(one))
     const amended = rest.includes("--amend") && made.length > 0 ? own.at(-1) : undefined
     let present = known.present.filter((one) => one !== amended)
     for (const one of made) {
       // Of one that was amended quietly, the log knows no other words.
-      const { hash, subject } = one === quiet && amended !== undefined ? amended : one
+      const { branch, hash, subject } = one === quiet && amended !== undefined ? amended : one
       const reverted = present.findLast((other) => other.subject === revertedSubject(subject))
-      present = [...present.filter((other) => other !== reverted), { hash, subject, entry, folder }]
+      present = [...present.filter((other) => other !== reverted), { hash, subject, entry, folder, branch }]
     }
     known = { ...known, present }
   }

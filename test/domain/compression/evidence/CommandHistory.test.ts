@@ -470,7 +470,15 @@ describe("commits that were taken back are no longer told, and their files neith
     ["a remote branch in another folder", "A B", ["cd /tmp/b && git fetch && git reset --hard origin/main"]],
     ["one in a subshell of another folder", "A", ["(cd /tmp/b && git pull); git reset --hard HEAD~1"]],
     ["a remote branch in the session's folder", "", ["cd /w && git reset --hard origin/main"]],
-    ["one below it", "", ["git -C /w/lib reset --hard origin/main"]]
+    ["one below it", "", ["git -C /w/lib reset --hard origin/main"]],
+    ["a remote branch on another branch", "A B", ["git switch next && git reset --hard origin/next"]],
+    ["one before HEAD on another branch", "A B", ["git checkout next"], ["git reset --hard HEAD~1"]],
+    ["one on a branch that begins elsewhere", "A B", ["git checkout -b next v1.2"], ["git reset --hard HEAD~1"]],
+    ["one on a branch that begins here", "A", ["git checkout -b next"], ["git reset --hard HEAD~1"]],
+    ["one back on its branch", "A", ["git switch next"], ["git switch main"], ["git reset --hard HEAD~1"]],
+    ["one before a merge of them", "A", ["git switch next && git merge main"], ["git reset --hard HEAD~2"]],
+    ["one after files were checked out", "A", ["git checkout b.ts && git checkout HEAD~1 lib"], ["git reset HEAD~1"]],
+    ["a file in a folder named as a remote", "A B", ["git reset -- origin/notes.md"]]
   ])("by a reset to %s", (_, commits, ...runs) => {
     const { commits: told } = evidenceIn(
       "/w",
