@@ -313,9 +313,10 @@ const splitAtResults = ({ _tag, lines }: Exclude<ChainSegment, Compaction>): Rea
   const isSplit =
     _tag === "Model" && lines.some(({ message }) => message?.exact === undefined && message?.blocks.some(isOpenAnswer))
   if (!isSplit) return [lines]
-  const usage = lines.findLast(({ message }) => message?.usage !== undefined)?.message?.usage
+  const inOrder = [...lines].sort(byTime)
+  const usage = inOrder.findLast(({ message }) => message?.usage !== undefined)?.message?.usage
   const runs: Array<Array<Line>> = []
-  for (const line of [...lines].sort(byTime)) {
+  for (const line of inOrder) {
     const { message } = line
     for (const block of message?.blocks ?? []) {
       const role = isOpenAnswer(block) ? "user" : "model"
