@@ -6,6 +6,7 @@ import type { Part } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
+import type { PartOfEntry } from "../AnsweredCalls.ts"
 import { type CheckKind, checksOf, isMilestone, programsOf, provesSuccess, runPrograms, succeeded } from "./Commands.ts"
 import { type Commit, commitsAfter, makesCommit } from "./Commits.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
@@ -71,13 +72,6 @@ export const emptyCommands = (): CommandHistory => ({
   background: new Map()
 })
 
-/** A response, its handle, and its tokens. */
-export interface Answer {
-  readonly part: Part
-  readonly handle: Handle | undefined
-  readonly tokens: number
-}
-
 /** How agents answer that a command that ran on has ended (Claude Code, Codex). */
 const endForms = [
   /<exit_code>(-?\d+)<\/exit_code>/,
@@ -104,7 +98,7 @@ export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
   action: Command,
-  answer: Answer | undefined
+  answer: PartOfEntry | undefined
 ): EntryId | undefined => {
   const { command, exit, isExitHidden } = action
   const whole = action.output ?? answerText(answer?.part)
@@ -244,7 +238,12 @@ const endBackground = (
  * Records the result of a background command, when this call asked for its output and the answer states an exit code. Returns whether
  * it did: then a failure is the command's, not the call's.
  */
-export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, call: Part, answer: Answer): boolean => {
+export const recordBackgroundEnd = (
+  history: CommandHistory,
+  entry: EntryId,
+  call: Part,
+  answer: PartOfEntry
+): boolean => {
   const { background } = history
   if (background.size === 0) return false
   const args = call.functionCall?.args
@@ -277,7 +276,7 @@ interface CallResult {
   readonly actions: ReadonlyArray<Action>
   /** Whether its tool only reads, searches or follows what runs. */
   readonly looks: boolean
-  readonly answer: Answer
+  readonly answer: PartOfEntry
   readonly failed: boolean
   readonly refusedBy: Refuser | undefined
   /** Why the user or a hook did not allow it, in their words; empty when they did not say, or allowed it. */

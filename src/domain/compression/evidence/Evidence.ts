@@ -15,7 +15,6 @@ import {
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import { attachmentsOf } from "../../content/MediaBlocks.ts"
-import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { shortLine } from "../../text/OneLine.ts"
@@ -24,6 +23,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { isRefusedCommand, type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
+import { type FindPartner, type PartOfEntry, partnersIn } from "../AnsweredCalls.ts"
 import {
   emptySnapshot,
   isSnapshot,
@@ -36,7 +36,6 @@ import {
 import { hasWindowsPaths } from "../WindowsPaths.ts"
 import { beginWith } from "./BegunState.ts"
 import {
-  type Answer,
   type CommandHistory,
   emptyCommands,
   endRefusals,
@@ -62,14 +61,7 @@ import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
-import {
-  callsAnswered,
-  constraintsIn,
-  requestSpans,
-  type Span,
-  type UserWordsWitness,
-  witnessOf
-} from "./UserRequests.ts"
+import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
 
@@ -169,7 +161,7 @@ const act = (
   { id }: Entry,
   call: Part,
   action: Action,
-  answer: Answer | undefined,
+  answer: PartOfEntry | undefined,
   reply: UserReply | undefined
 ): void => {
   if (action._tag === "Command" && reply?.refusedBy !== undefined)
@@ -188,28 +180,6 @@ const act = (
   } else if ("path" in action)
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
 }
-
-/** Pairs the calls of entries with their answers. */
-function* pairsOf(entries: ReadonlyArray<Entry>): SlicedWork<CallPairs> {
-  const pairs = new CallPairs()
-  for (const { content } of entries) {
-    pairs.add(content)
-    yield
-  }
-  return pairs
-}
-
-/** Returns a function that finds the answer of the call at a place. */
-const answering =
-  (entries: ReadonlyArray<Entry>, pairs: CallPairs) =>
-  (item: number, part: number): Answer | undefined => {
-    const at = pairs.partnerOf(item, part)
-    const entry = at === undefined ? undefined : entries[at.item]
-    const answer = at === undefined ? undefined : entry?.content.parts[at.part]
-    return at === undefined || answer === undefined
-      ? undefined
-      : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
-  }
 
 /** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
 const maxCommandChars = 100
@@ -236,7 +206,7 @@ const addReport = ({ reports }: Gathering, report: QuotedText): void => {
 }
 
 /** Gathers the plan that the user approved with a call, which ends what they refused before. */
-const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Answer): void => {
+const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: PartOfEntry): void => {
   endRefusals(state.commands, call.functionCall?.name ?? "")
   const plan = approvedPlanIn(call, answer.part, state.files.edits)
   if (plan === undefined) return
@@ -250,7 +220,7 @@ const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Answ
 }
 
 /** Gathers what a call changed: the state of files, commands, failures and items. */
-const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
+const gatherState = (state: Gathering, entry: Entry, call: Part, answer: PartOfEntry | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
   if (wasNotMade(answer?.part)) {
@@ -306,7 +276,13 @@ interface CallOutcome {
 }
 
 /** Gathers what a call did, from its arguments and its response. */
-const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
+const gatherCall = (
+  state: Gathering,
+  entry: Entry,
+  index: number,
+  call: Part,
+  answer: PartOfEntry | undefined
+): void => {
   const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
@@ -442,14 +418,14 @@ interface Surroundings {
   readonly index: number
   /** The position of the part in its entry. */
   readonly at: number
-  readonly answerOf: ReturnType<typeof answering>
+  readonly partnerOf: FindPartner
 }
 
 /** Gathers what an agent said, thought or called. */
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
-  const { answerOf, at, entry, index } = around
+  const { at, entry, index, partnerOf } = around
   const { weights } = state
-  if (isCall(part)) gatherCall(state, entry, index, part, answerOf(index, at))
+  if (isCall(part)) gatherCall(state, entry, index, part, partnerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
     countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
@@ -496,7 +472,7 @@ const gatherRequests = (
   state: Gathering,
   entries: ReadonlyArray<Entry>,
   index: number,
-  callOf: (part: number) => Part | undefined
+  partnerOf: FindPartner
 ): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
@@ -504,7 +480,7 @@ const gatherRequests = (
   // The agent runs commands of its own within its work.
   if (entries[index - 1]?.content.parts.some(isResponse) !== true)
     gatherCommand(state, entry, entries[index + 1], index)
-  for (const span of requestSpans(entry, callOf)) {
+  for (const span of requestSpans(entry, (part) => partnerOf(index, part)?.part)) {
     state.requests.push(span)
     countUse(state.weights, span.text, { amount: 1 })
     state.constraints.push(...constraintsIn(span))
@@ -516,9 +492,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
   const { entries } = yield* redactedEntries([...earlier, ...whole], secrets)
   const state = new Gathering(cwd)
-  const pairs = yield* pairsOf(entries)
-  const answerOf = answering(entries, pairs)
-  const callOf = callsAnswered(entries, pairs)
+  const partnerOf = partnersIn(entries)
   const scannedFrom = firstScanned(entries)
   const said = entries.findIndex(({ author }) => author === undefined)
   // The log has what a summary stands for, but for one before all that the user and the model said.
@@ -530,7 +504,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     if (isEarlier && entry.author === "summary" && !isBeginning) continue
     // A name that left the window counts by the summary that still has it.
     if (!isEarlier) state.weights.now += 1
-    gatherRequests(state, entries, index, callOf(index))
+    gatherRequests(state, entries, index, partnerOf)
     for (const [at, part] of entry.content.parts.entries()) {
       if (at > 0 && !isEarlier) state.weights.now += 1
       const handle = entry.handles[at]
@@ -538,7 +512,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
         gatherSummary(state, userWords, entry.content.role, words, isBeginning)
-      } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
+      } else gatherPart(state, part, { entry, index, at, partnerOf }, index >= scannedFrom)
       yield
     }
   }

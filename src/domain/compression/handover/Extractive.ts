@@ -1,7 +1,8 @@
+import type { Entry } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { AuditResult } from "../Compression.ts"
-import type { Evidence } from "../evidence/Evidence.ts"
+import { type Evidence, gatherEvidence } from "../evidence/Evidence.ts"
 import { constraintsIn, type Span } from "../evidence/UserRequests.ts"
 import {
   emptySnapshot,
@@ -16,7 +17,6 @@ import {
   cost,
   type ExtractOptions,
   focusWords,
-  messagesShare,
   newestFirst,
   type Material,
   shortener,
@@ -26,7 +26,6 @@ import {
 import { choiceText, focusSides } from "./FocusQuestion.ts"
 import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
-import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
 
 /**
@@ -105,7 +104,6 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     focus,
     names,
     messages,
-    messagesNeed: minTokensForAll(messages, options.budget * messagesShare),
     namedFiles: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -156,6 +154,17 @@ export function* composeSnapshot(
   return audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
 }
 
+/** Writes the handover of messages without a model. `kept`: texts that stand beside it and need no repetition. */
+export function* handoverOf(
+  messages: ReadonlyArray<Entry>,
+  options: { readonly budget: number; readonly kept?: ReadonlyArray<string>; readonly cwd: string | undefined }
+): SlicedWork<string> {
+  const { budget, cwd, kept = [] } = options
+  const evidence = yield* gatherEvidence(messages, { cwd })
+  const { text } = yield* composeSnapshot(evidence, { budget, kept, cwd })
+  return text
+}
+
 /** The sections are written again only when at least this share of the budget is left. */
 const rewriteShare = 0.03
 const scaleRounds = 8
@@ -172,25 +181,16 @@ const sized = (snapshot: Snapshot): SizedSnapshot => ({ snapshot, tokens: snapsh
 /** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
 function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: number): SlicedWork<Snapshot> {
   let [low, high] = [scales.least, scales.largest]
+  const all = sectionsOf(high)
+  yield
+  if (all.tokens <= budget) return all.snapshot
   let best = sectionsOf(low)
   for (let round = 1; round <= scaleRounds; round += 1) {
     const middle = Math.sqrt(low * high)
     const sections = sectionsOf(middle)
     yield
-    if (sections.tokens > budget) {
-      high = middle
-      continue
-    }
-    const isSame = sections.tokens === best.tokens
-    low = middle
-    best = sections
-    if (!isSame) continue
-    // More room added nothing. If the scale at which the search may end fits, it ends there.
-    let last = low
-    for (let left = round; left < scaleRounds; left += 1) last = Math.sqrt(last * high)
-    const largest = sectionsOf(last)
-    yield
-    if (largest.tokens <= budget) return fitToBudget(largest.snapshot, budget)
+    if (sections.tokens > budget) high = middle
+    else [low, best] = [middle, sections]
   }
   return fitToBudget(best.snapshot, budget)
 }
