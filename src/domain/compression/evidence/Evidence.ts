@@ -34,17 +34,8 @@ import {
   attributeWords
 } from "../Snapshot.ts"
 import { hasWindowsPaths } from "../WindowsPaths.ts"
+import { addBackgroundEnd, addNotifiedEnds, addRun, type Attempts, type Results, resultsOf } from "./Attempts.ts"
 import { beginWith } from "./BegunState.ts"
-import {
-  type CommandHistory,
-  emptyCommands,
-  endRefusals,
-  recordBackgroundEnd,
-  recordNotRun,
-  recordNotifiedEnds,
-  recordResult,
-  recordRun
-} from "./CommandHistory.ts"
 import { decisionsIn } from "./Decisions.ts"
 import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
@@ -60,7 +51,7 @@ import { withoutPosing } from "./PosingText.ts"
 import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
-import { isFailure, subjectOf } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, isFailure, reasonText, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
@@ -126,7 +117,7 @@ class Gathering {
   /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
-  readonly commands = emptyCommands()
+  readonly attempts: Attempts = { list: [], commits: [], background: new Map() }
   readonly todos = noTodos()
   readonly weights: NameWeights
   lastCall: LastCall | undefined
@@ -147,38 +138,14 @@ class Gathering {
  */
 export interface Evidence
   extends
-    Omit<Gathering, "files" | "commands" | "todos" | "weights">,
+    Omit<Gathering, "files" | "attempts" | "todos" | "weights">,
     Pick<FileHistory, "files" | "edits">,
-    Omit<CommandHistory, "background"> {
+    Pick<Attempts, "commits">,
+    Results {
   readonly todos: TodoHistory["list"]
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>
   readonly anchors: ReadonlyMap<string, Anchor>
-}
-
-const act = (
-  state: Gathering,
-  { id }: Entry,
-  call: Part,
-  action: Action,
-  answer: PartOfEntry | undefined,
-  reply: UserReply | undefined
-): void => {
-  if (action._tag === "Command" && reply?.refusedBy !== undefined)
-    recordNotRun(state.commands, action.command, {
-      entry: id,
-      handle: answer?.handle,
-      refusedBy: reply.refusedBy,
-      because: reply.because
-    })
-  else if (action._tag === "Command") {
-    state.files.takenBack = recordRun(state.commands, id, action, answer)
-    state.files.committed = state.commands.commits.at(-1)?.entry
-    if (action.exit === 0) {
-      followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
-    }
-  } else if ("path" in action)
-    recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
 }
 
 /** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
@@ -205,13 +172,24 @@ const addReport = ({ reports }: Gathering, report: QuotedText): void => {
   if (reports.every(({ text }) => text !== report.text)) reports.push(report)
 }
 
-/** Gathers the plan that the user approved with a call, which ends what they refused before. */
-const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: PartOfEntry): void => {
-  endRefusals(state.commands, call.functionCall?.name ?? "")
-  const plan = approvedPlanIn(call, answer.part, state.files.edits)
+/** A call of the agent, and what came of it. */
+interface MadeCall {
+  readonly entry: Entry
+  readonly call: Part
+  readonly answer: PartOfEntry | undefined
+  readonly actions: ReadonlyArray<Action>
+  readonly subject: string
+  readonly failed: boolean
+  /** What the user said in its place, or as its result. */
+  readonly reply: UserReply | undefined
+}
+
+/** Gathers the plan that the user approved with a call. */
+const gatherApproval = (state: Gathering, { answer, call, entry }: MadeCall): void => {
+  const plan = answer && approvedPlanIn(call, answer.part, state.files.edits)
   if (plan === undefined) return
   const handles = {
-    answer: answer.handle,
+    answer: answer?.handle,
     call: entry.handles[entry.content.parts.indexOf(call)],
     // No part has a file as several calls left it.
     file: undefined
@@ -219,95 +197,96 @@ const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Part
   addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
 }
 
-/** Gathers what a call changed: the state of files, commands, failures and items. */
-const gatherState = (state: Gathering, entry: Entry, call: Part, answer: PartOfEntry | undefined): CallOutcome => {
-  const { commands } = state
-  const actions = actionsOf(call, answer?.part)
-  if (wasNotMade(answer?.part)) {
-    const { args, name = "" } = call.functionCall ?? {}
-    const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
-    if (command !== undefined)
-      recordNotRun(commands, command, { entry: entry.id, handle: answer?.handle, isCancelled: true })
-    return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
-  }
-  const reply = answer === undefined ? undefined : userReply(answer.part)
-  const refusedBy = reply?.refusedBy
-  const isRefused = refusedBy !== undefined
+/** Gathers the commands and the changes of files of a call. */
+const gatherActions = ({ attempts, files, todos }: Gathering, made: MadeCall): void => {
+  const { actions, answer, call, entry, failed, reply } = made
+  const at = { entry: entry.id, handle: answer?.handle }
+  const decisive = decisiveCommand(actions)
   const isOnly = actions.filter(({ _tag }) => _tag === "Command").length === 1
-  const replyTo = (action: Action): UserReply | undefined =>
-    action._tag === "Command" && answer !== undefined && isRefusedCommand(reply, answer.part, action.command, isOnly)
-      ? reply
-      : undefined
-  for (const action of actions) act(state, entry, call, action, answer, replyTo(action))
-  recordTodos(state.todos, entry.id, call, actions, answer?.part)
-  const failed = answer !== undefined && isFailure(actions, answer.part)
-  const subject = subjectOf(call, actions)
-  if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
-    const isEnd = recordBackgroundEnd(commands, entry.id, call, answer)
-    const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
-    const looks = kind === "read" || kind === "search" || kind === "follow"
-    const text = isRefused ? spokenText(answer.part) : ""
-    const said = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
-    recordResult(commands, {
-      entry: entry.id,
-      subject,
-      actions,
-      looks,
-      answer,
-      failed: failed && !isEnd,
-      refusedBy,
-      // Who wrote a reason that only the result of a server has is not known.
-      reason:
-        reply?.because === undefined ? said : `${refusedBy === "user" ? "the result says: " : ""}${reply.because}`,
-      nameOf: (path) => nameOf(state.files, path)
-    })
+  const touched = pathsOf(files, actions)
+  for (const action of actions) {
+    if (action._tag !== "Command") {
+      if ("path" in action) recordTouch(files, { ...at, call, action, tokens: answer?.tokens ?? 0 })
+    } else if (answer !== undefined && isRefusedCommand(reply, answer.part, action.command, isOnly))
+      attempts.list.push({ ...reply, ...at, kind: "no result", subject: action.command })
+    else {
+      const hasFailed = failed && reply?.refusedBy === undefined && action === decisive
+      files.takenBack = addRun(attempts, { entry: entry.id, action, answer, hasFailed, files: touched })
+      files.committed = attempts.commits.at(-1)?.entry
+      if (action.exit === 0) followIssues(todos.issues, action.command, action.output ?? answerText(answer?.part))
+    }
   }
-  if (answer !== undefined && !failed && !isRefused && isApproval(call, answer.part))
-    gatherApproval(state, entry, call, answer)
-  return { actions, failed, refusedBy, subject }
+  recordTodos(todos, entry.id, call, actions, answer?.part)
 }
 
-/** What a call did, whether it failed, and what it was about. */
-interface CallOutcome {
-  readonly actions: ReadonlyArray<Action>
-  readonly failed: boolean
-  readonly refusedBy: Refuser | undefined
-  readonly subject: string
+const pathsOf = (files: FileHistory, actions: ReadonlyArray<Action>): ReadonlyArray<string> =>
+  actions.flatMap((action) => ("path" in action ? [nameOf(files, action.path)] : []))
+
+/** Gathers how a call without a command ended. */
+const gatherEnd = (state: Gathering, { actions, answer, call, entry, failed, reply, subject }: MadeCall): void => {
+  const { attempts, files } = state
+  if (answer === undefined || decisiveCommand(actions) !== undefined) return
+  if (addBackgroundEnd(attempts, entry.id, call, answer)) return
+  const refusedBy = reply?.refusedBy
+  const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
+  const isLook = kind === "read" || kind === "search" || kind === "follow"
+  const text =
+    reply === undefined || refusedBy === undefined
+      ? failureText(answerText(answer.part))
+      : reasonText(reply, answer.part)
+  const isWithout = failed || refusedBy !== undefined
+  const isApproved = !isWithout && isApproval(call, answer.part)
+  attempts.list.push({
+    kind: "call",
+    subject,
+    entry: entry.id,
+    handle: answer.handle,
+    refusedBy,
+    failure: isWithout && (!isLook || refusedBy !== undefined) ? { text, isQuoted: true } : undefined,
+    files: isWithout ? [] : pathsOf(files, actions),
+    isApproved
+  })
 }
 
 /** Gathers what a call did, from its arguments and its response. */
 const gatherCall = (
   state: Gathering,
-  entry: Entry,
-  index: number,
+  { entry, index }: Surroundings,
   call: Part,
   answer: PartOfEntry | undefined
 ): void => {
-  const { declared, tasks } = state
-  const tool = call.functionCall?.name ?? ""
-  for (const { args, name } of callsIn(call)) {
-    declared.add(name)
-    if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  const { attempts, declared, tasks } = state
+  const { args, name: tool = "" } = call.functionCall ?? {}
+  for (const inner of callsIn(call)) {
+    declared.add(inner.name)
+    if (Predicate.isObject(inner.args)) for (const key of Object.keys(inner.args)) declared.add(key)
   }
-  const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
-  for (const report of answer === undefined || failed ? [] : reportsIn(call, answer.part))
-    addReport(state, { entry: entry.id, text: report, handle: answer?.handle })
+  const at = { entry: entry.id, handle: answer?.handle }
+  if (wasNotMade(answer?.part)) {
+    const command = toolKind(tool, args) === "command" ? commandIn(args) : undefined
+    if (command !== undefined) attempts.list.push({ ...at, kind: "no result", subject: command, isCancelled: true })
+    return
+  }
+  const actions = actionsOf(call, answer?.part)
+  const subject = subjectOf(call, actions)
+  const failed = answer !== undefined && isFailure(actions, answer.part)
+  const reply = answer && userReply(answer.part)
+  const refusedBy = reply?.refusedBy
+  const made = { entry, call, answer, actions, subject, failed, reply }
+  gatherActions(state, made)
+  gatherEnd(state, made)
   // A command says more than what it did to files.
-  const command = actions.findLast(({ _tag }) => _tag === "Command")
-  const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
-  if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
-  const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
+  const action = actions.findLast(({ _tag }) => _tag === "Command") ??
+    actions.at(-1) ?? { _tag: "Other", summary: subject }
+  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
+  if (answer === undefined) return
+  if (!failed) for (const report of reportsIn(call, answer.part)) addReport(state, { ...at, text: report })
+  if (!failed && refusedBy === undefined && isApproval(call, answer.part)) gatherApproval(state, made)
+  const source = index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (
-    answer !== undefined &&
-    source !== undefined &&
-    isRead &&
-    refusedBy === undefined &&
-    !isErrorResponse(answer.part)
-  ) {
-    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
-  }
+  if (source === undefined || !isRead || refusedBy !== undefined || isErrorResponse(answer.part)) return
+  const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+  addTask(tasks, { ...at, text, source })
 }
 
 /** The text that Claude Code records when the model had nothing to answer. */
@@ -425,7 +404,7 @@ interface Surroundings {
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
   const { at, entry, index, partnerOf } = around
   const { weights } = state
-  if (isCall(part)) gatherCall(state, entry, index, part, partnerOf(index, at))
+  if (isCall(part)) gatherCall(state, around, part, partnerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
     countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
@@ -445,7 +424,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     return gatherAgentPart(state, part, around)
   }
   if (author === "program" && isText(part)) {
-    recordNotifiedEnds(state.commands, id, part.text)
+    addNotifiedEnds(state.attempts, id, part.text)
     const handle = around.entry.handles[around.at]
     for (const report of notifiedReports(part.text)) addReport(state, { entry: id, text: report, handle })
     return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
@@ -517,11 +496,11 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     }
   }
   const anchors = yield* weightsOf(state.weights)
-  const { commands, files, previous, summaries, todos } = state
+  const { attempts, files, previous, summaries, todos } = state
   return {
     ...state,
-    ...commands,
-    commits: commands.commits.filter(({ hash }) => hash !== ""),
+    ...resultsOf(attempts, (path) => nameOf(files, path)),
+    commits: attempts.commits.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
     todos: todos.list,

@@ -1,7 +1,7 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
-import type { CommandRun } from "../evidence/CommandHistory.ts"
+import type { CommandRun } from "../evidence/Attempts.ts"
 import { checksOf, isMilestone } from "../evidence/Commands.ts"
 import { isLook, leavesMore, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
