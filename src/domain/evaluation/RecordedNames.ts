@@ -25,17 +25,17 @@ export const entryText = (entry: Entry): string => {
   return texts.join("\n")
 }
 
-/** Calls `visit` with the texts of a call's arguments that refer to things: all but bodies. */
-export const referringTexts = (args: unknown, visit: (text: string) => void): void => {
-  const walk = (value: unknown): void => {
-    if (typeof value === "string") visit(value)
-    else if (Array.isArray(value)) value.forEach(walk)
-    else if (Predicate.isObject(value)) {
-      for (const [key, field] of Object.entries(value)) if (!bodyArguments.has(key)) walk(field)
-    }
-  }
-  walk(args)
+/** Calls `visit` with each text in a call's arguments, but for those under keys that `enters` refuses. */
+const eachArgument = (value: unknown, enters: (key: string) => boolean, visit: (text: string) => void): void => {
+  if (typeof value === "string") visit(value)
+  else if (Array.isArray(value)) for (const each of value) eachArgument(each, enters, visit)
+  else if (Predicate.isObject(value))
+    for (const [key, field] of Object.entries(value)) if (enters(key)) eachArgument(field, enters, visit)
 }
+
+/** Calls `visit` with the texts of a call's arguments that refer to things: all but bodies. */
+export const referringTexts = (args: unknown, visit: (text: string) => void): void =>
+  eachArgument(args, (key) => !bodyArguments.has(key), visit)
 
 /** Programs that every machine has. */
 const everyday = new Set(
@@ -52,25 +52,18 @@ export const programsOf = (part: Part): ReadonlyArray<string> => {
     .filter((program) => /^[a-z][\w.-]+$/.test(program) && !everyday.has(program))
 }
 
-const declaredBy = (part: Part, declared: Set<string>): void => {
-  if (!isCall(part)) return
-  declared.add(part.functionCall.name)
-  const walk = (value: unknown): void => {
-    if (Array.isArray(value)) value.forEach(walk)
-    else if (Predicate.isObject(value)) {
-      for (const [key, field] of Object.entries(value)) {
-        declared.add(key)
-        walk(field)
-      }
-    }
-  }
-  walk(part.functionCall.args)
-}
-
 /** Names of tools and of their parameters: every request declares them. */
 export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
   const declared = new Set<string>()
-  for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
+  for (const part of [...entries].flatMap(({ content }) => content.parts)) {
+    if (!isCall(part)) continue
+    declared.add(part.functionCall.name)
+    eachArgument(
+      part.functionCall.args,
+      (key) => declared.add(key).size > 0,
+      () => {}
+    )
+  }
   return declared
 }
 

@@ -147,7 +147,11 @@ const forgetBackground = ({ background }: Attempts, command: string): void => {
 }
 
 /** How a background command ended. */
-type BackgroundEnd = Pick<Command, "exit" | "isExitHidden"> & { readonly output: string }
+interface BackgroundEnd {
+  readonly exit: number
+  readonly output: string
+  readonly isExitHidden?: boolean
+}
 
 /** Reads how a background command ended; undefined while it runs. */
 const backgroundEnd = (answer: Part): BackgroundEnd | undefined => {

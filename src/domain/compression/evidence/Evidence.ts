@@ -21,7 +21,7 @@ import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { isRefusedCommand, type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
-import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
+import { typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import { type FindPartner, type PartOfEntry, partnersIn } from "../AnsweredCalls.ts"
 import {
