@@ -4,7 +4,7 @@ import type { Secret } from "../../text/Redaction.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
-import { type SectionName, type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
+import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { amongOthers } from "../SnapshotShorthand.ts"
 
 /** Divides the budget of a snapshot that code writes among its sections, and fits texts into their shares. */
@@ -63,7 +63,9 @@ const shares = {
   reports: [0.04],
   task: [0.05],
   summary: [0.06],
-  carried: [0.08]
+  carried: [0.08],
+  // What a model wrote is bounded before.
+  written: [1]
 } satisfies Record<string, readonly [grows: number, least?: number]>
 
 /** The scale above which the least shares are given in full. */
@@ -85,8 +87,13 @@ export interface SectionPart {
   readonly share: ShareName
   /** The tokens that are enough of its least share. Absent: it may have all. */
   readonly need: number | undefined
-  /** Writes it within its share. `before`: the sections so far. What does not depend on them is made once, for all scales. */
-  readonly write: (tokens: number, before: Snapshot) => ReadonlyArray<SnapshotItem>
+  /** Whether it stands before the other parts of its section. */
+  readonly isFirst?: boolean
+  /** Writes it within its share. `before`: gives a section so far. What does not depend on them is made once, for all scales. */
+  readonly write: (
+    tokens: number,
+    before: (name: SectionName) => ReadonlyArray<SnapshotItem>
+  ) => ReadonlyArray<SnapshotItem>
 }
 
 /** Makes a part of what writes it, or of the items that fit its share, the best first. */

@@ -9,6 +9,7 @@ import {
 } from "../Snapshot.ts"
 import { newestFirst, withinBudget } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
+import { repeating } from "./WrittenSections.ts"
 
 /** Selects the statements of an earlier snapshot that the next one carries on. */
 
@@ -25,17 +26,20 @@ const ofSummary = /^- (?:the goal, as an earlier summary has it|an earlier summa
 
 /**
  * Returns a function that selects, within a budget, the statements of an earlier snapshot's section that the log does not have: what a
- * model wrote, and what it said of a summary by another program, without those whose keys the new items (`taken`) have. The snapshot with
- * which the log begins is in the log.
+ * model wrote, and what it said of a summary by another program, without those that a model repeats now (`written`) or whose keys the new
+ * items (`taken`) have. The snapshot with which the log begins is in the log.
  */
 export const carriedTo = (
   { begun = emptySnapshot, previous = emptySnapshot, summaries }: Evidence,
-  name: SectionName
+  name: SectionName,
+  written: ReadonlyArray<SnapshotItem>
 ): ((taken: ReadonlyArray<SnapshotItem>, budget: number) => ReadonlyArray<SnapshotItem>) => {
   const known = new Set(begun[name].map(({ text }) => text))
+  const isRepeated = repeating(written)
   const earlier = previous[name].filter(
     (item) =>
       !isIndex(item) &&
+      !isRepeated(item) &&
       !rewritten.test(item.text) &&
       !summaries.some(({ entry }) => entry === ofSummary.exec(item.text)?.[1]) &&
       (known.has(item.text) || !(logged.test(item.text) || fileLine.test(item.text))) &&
@@ -50,12 +54,9 @@ export const carriedTo = (
   ])
   return (taken, budget) => {
     const keys = new Set(taken.map(({ key }) => key))
-    const kept = new Set(
-      withinBudget(
-        [...byWorth].filter(({ key }) => !keys.has(key)),
-        budget
-      )
-    )
+    // Words of another log have the keys of its messages.
+    const left = [...byWorth].filter((item) => isUnconfirmed(item) || !keys.has(item.key))
+    const kept = new Set(withinBudget(left, budget))
     return earlier.filter((item) => kept.has(item))
   }
 }

@@ -26,7 +26,7 @@ import {
 import { choiceText, focusSides } from "./FocusQuestion.ts"
 import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
-import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
+import { clippedStatements } from "./WrittenSections.ts"
 
 /**
  * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
@@ -130,11 +130,11 @@ export function* composeSnapshot(
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
   const sectionsBudget =
     options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
-  const writeSections = sectionWriter(material)
+  const writeSections = sectionWriter(material, bounded)
   // Both searches begin with the same scales.
   const known = new Map<number, SizedSnapshot>()
   const sectionsOf = (scale: number): SizedSnapshot => {
-    const sections = known.get(scale) ?? sized(mergeWritten(writeSections(scale), bounded, evidence))
+    const sections = known.get(scale) ?? sized(writeSections(scale))
     known.set(scale, sections)
     return sections
   }

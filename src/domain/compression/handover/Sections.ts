@@ -13,6 +13,7 @@ import {
   sectionNames,
   type Snapshot,
   type SnapshotItem,
+  snapshotOf,
   statement,
   userWordsIn
 } from "../Snapshot.ts"
@@ -37,6 +38,7 @@ import { commandLine, commandItems, exitText, ranLine } from "./CommandLines.ts"
 import { fileParts } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
 import { shownMessages } from "./UserMessages.ts"
+import { writtenParts } from "./WrittenSections.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
@@ -84,8 +86,10 @@ const constraintParts = ({ constraints, focus, options }: Material): ReadonlyArr
         }))
       })
     }),
-    partOf("active_constraints", "constraints", (tokens, { overall_goal }) => {
-      const shown = overall_goal.flatMap((item) => userWordsIn(item.text).map(({ text }) => text)).join("\n\n")
+    partOf("active_constraints", "constraints", (tokens, before) => {
+      const shown = before("overall_goal")
+        .flatMap((item) => userWordsIn(item.text).map(({ text }) => text))
+        .join("\n\n")
       const hidden = said.filter(({ text }) => !shown.includes(text))
       return withinBudget(
         hidden.map(({ item }) => item),
@@ -264,29 +268,38 @@ const knowledgeParts = ({ evidence, focus, short }: Material): ReadonlyArray<Sec
   ]
 }
 
-/** Returns the part of a section that an earlier snapshot holds besides. */
-const carriedPart = ({ evidence }: Material, section: SectionName): SectionPart => {
-  const carried = carriedTo(evidence, section)
-  return partOf(section, "carried", (tokens, before) => carried(before[section], tokens))
-}
+/** Returns the parts that an earlier snapshot holds besides. What it says of the goal comes first. */
+const carriedParts = ({ evidence }: Material, written: Snapshot): ReadonlyArray<SectionPart> =>
+  sectionNames.map((section) => {
+    const carried = carriedTo(evidence, section, written[section])
+    const part = partOf(section, "carried", (tokens, before) => carried(before(section), tokens))
+    return { ...part, isFirst: section === "overall_goal" }
+  })
 
-/** Returns a function that writes all sections at a scale. The shares of the budget grow with the scale. */
-export const sectionWriter = (material: Material): ((scale: number) => Snapshot) => {
+/**
+ * Returns a function that writes all sections at a scale. The shares of the budget grow with the scale. `written`: what a model wrote, in
+ * its bounds.
+ */
+export const sectionWriter = (material: Material, written = emptySnapshot): ((scale: number) => Snapshot) => {
   const { budget } = material.options
   const parts = [
-    carriedPart(material, "overall_goal"),
     ...goalParts(material),
     ...constraintParts(material),
     ...taskParts(material),
     ...actionParts(material),
     ...fileParts(material),
     ...knowledgeParts(material),
-    ...sectionNames.filter((name) => name !== "overall_goal").map((name) => carriedPart(material, name))
+    ...writtenParts(written, material.evidence),
+    ...carriedParts(material, written)
   ]
   return (scale) => {
-    const sections: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
-    for (const { need, section, share, write } of parts)
-      sections[section] = [...sections[section], ...write(shareOf(share, budget, scale, need), sections)]
-    return sections
+    const first: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+    const rest: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+    const sectionOf = (name: SectionName) => [...first[name], ...rest[name]]
+    for (const { isFirst = false, need, section, share, write } of parts) {
+      const sections = isFirst ? first : rest
+      sections[section] = [...sections[section], ...write(shareOf(share, budget, scale, need), sectionOf)]
+    }
+    return snapshotOf(sectionOf)
   }
 }
