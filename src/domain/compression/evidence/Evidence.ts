@@ -108,8 +108,8 @@ class Gathering {
   readonly settled: Array<{ readonly entry: EntryId; readonly reply: string; readonly asked: string }> = []
   /** Summaries that are not in snapshot format, verbatim. */
   readonly summaries: Array<QuotedText> = []
-  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
-  readonly tasks: Array<TaskText> = []
+  /** Texts that state the task, by source: an issue, a ticket or a plan that was read near the beginning. */
+  readonly tasks = new Map<string, TaskText>()
   /** What other agents reported, oldest first. */
   readonly reports: Array<QuotedText> = []
   /** The agent's latest texts, oldest first. */
@@ -138,10 +138,11 @@ class Gathering {
  */
 export interface Evidence
   extends
-    Omit<Gathering, "files" | "attempts" | "todos" | "weights">,
+    Omit<Gathering, "files" | "attempts" | "tasks" | "todos" | "weights">,
     Pick<FileHistory, "files" | "edits">,
     Pick<Attempts, "commits">,
     Results {
+  readonly tasks: ReadonlyArray<TaskText>
   readonly todos: TodoHistory["list"]
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>
@@ -155,16 +156,15 @@ const maxCommandTextChars = 300
 const minTaskChars = 80
 
 /** Adds a text of the task. What is read in parts is one text: its longest part tells most. */
-const addTask = (tasks: Array<TaskText>, task: TaskText): void => {
-  const same = tasks.findIndex((known) => known.source === task.source)
-  if (same >= 0 && task.text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
-  else if (same < 0 && task.text.length >= minTaskChars && tasks.length < maxTasks) tasks.push(task)
+const addTask = ({ tasks }: Gathering, task: TaskText): void => {
+  const known = tasks.get(task.source)
+  const isNew = known === undefined && tasks.size < maxTasks && task.text.length >= minTaskChars
+  if (isNew || (known !== undefined && task.text.length > known.text.length)) tasks.set(task.source, task)
 }
 
 /** Adds a plan that the user approved, in the place of an earlier one. */
 const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
-  const same = tasks.findIndex(({ source }) => source === approvedPlan)
-  tasks.splice(same < 0 ? tasks.length : same, same < 0 ? 0 : 1, { ...plan, source: approvedPlan })
+  tasks.set(approvedPlan, { ...plan, source: approvedPlan })
 }
 
 /** Adds what another agent reported. Codex writes a report that was waited for into a message, too. */
@@ -182,19 +182,6 @@ interface MadeCall {
   readonly failed: boolean
   /** What the user said in its place, or as its result. */
   readonly reply: UserReply | undefined
-}
-
-/** Gathers the plan that the user approved with a call. */
-const gatherApproval = (state: Gathering, { answer, call, entry }: MadeCall): void => {
-  const plan = answer && approvedPlanIn(call, answer.part, state.files.edits)
-  if (plan === undefined) return
-  const handles = {
-    answer: answer?.handle,
-    call: entry.handles[entry.content.parts.indexOf(call)],
-    // No part has a file as several calls left it.
-    file: undefined
-  }
-  addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
 }
 
 /** Gathers the commands and the changes of files of a call. */
@@ -255,7 +242,7 @@ const gatherCall = (
   call: Part,
   answer: PartOfEntry | undefined
 ): void => {
-  const { attempts, declared, tasks } = state
+  const { attempts, declared } = state
   const { args, name: tool = "" } = call.functionCall ?? {}
   for (const inner of callsIn(call)) {
     declared.add(inner.name)
@@ -281,12 +268,18 @@ const gatherCall = (
   state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   if (answer === undefined) return
   if (!failed) for (const report of reportsIn(call, answer.part)) addReport(state, { ...at, text: report })
-  if (!failed && refusedBy === undefined && isApproval(call, answer.part)) gatherApproval(state, made)
+  if (!failed && refusedBy === undefined && isApproval(call, answer.part)) {
+    const plan = approvedPlanIn(call, answer.part, state.files.edits)
+    const own = entry.content.parts.indexOf(call)
+    // No part has a file as several calls left it.
+    const handles = { answer: answer.handle, call: entry.handles[own], file: undefined }
+    if (plan !== undefined) addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
+  }
   const source = index >= taskSearchEntries ? undefined : taskSource(call)
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (source === undefined || !isRead || refusedBy !== undefined || isErrorResponse(answer.part)) return
   const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-  addTask(tasks, { ...at, text, source })
+  addTask(state, { ...at, text, source })
 }
 
 /** The text that Claude Code records when the model had nothing to answer. */
@@ -322,7 +315,7 @@ const gatherSummary = (
       beginWith(state, words.entry, known)
     }
   } else if (role === "user") state.summaries.push(words)
-  countUse(state.weights, words.text, { amount: ranking.earlierIndex })
+  countUse(state.weights, words.text, ranking.earlierIndex)
 }
 
 /** Returns the index of the first entry whose tool outputs are searched, at about four characters a token. */
@@ -407,7 +400,7 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): vo
   if (isCall(part)) gatherCall(state, around, part, partnerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
-    countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
+    countUse(weights, text, 1, isCall(part) && !text.includes("\n"))
   })
   if (isText(part) && !isThought(part)) {
     gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
@@ -427,23 +420,21 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     addNotifiedEnds(state.attempts, id, part.text)
     const handle = around.entry.handles[around.at]
     for (const report of notifiedReports(part.text)) addReport(state, { entry: id, text: report, handle })
-    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
-      amount: ranking.program
-    })
+    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), ranking.program)
   }
   if (!isResponse(part) || !isScanned) return
   toolTexts(part, (text) => countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars))))
 }
 
 /** Gathers what the command says with which the user began: the program writes its text into the next message. */
-const gatherCommand = ({ tasks }: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
+const gatherCommand = (state: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
   if (index >= taskSearchEntries || next?.author !== "program") return
   const typed = content.parts.map(({ text = "" }) => (text.startsWith("<") ? typedText(text) : "")).join("")
   const at = next.content.parts.findIndex((part) => isText(part) && !part.text.startsWith("<"))
   const text = next.content.parts[at]?.text
   if (!typed.startsWith("/") || text === undefined) return
   const source = shortLine(typed, maxCommandChars)
-  addTask(tasks, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
+  addTask(state, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
@@ -461,7 +452,7 @@ const gatherRequests = (
     gatherCommand(state, entry, entries[index + 1], index)
   for (const span of requestSpans(entry, (part) => partnerOf(index, part)?.part)) {
     state.requests.push(span)
-    countUse(state.weights, span.text, { amount: 1 })
+    countUse(state.weights, span.text)
     state.constraints.push(...constraintsIn(span))
   }
 }
@@ -496,13 +487,14 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     }
   }
   const anchors = yield* weightsOf(state.weights)
-  const { attempts, files, previous, summaries, todos } = state
+  const { attempts, files, previous, summaries, tasks, todos } = state
   return {
     ...state,
     ...resultsOf(attempts, (path) => nameOf(files, path)),
     commits: attempts.commits.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
+    tasks: [...tasks.values()],
     todos: todos.list,
     issues: [...todos.issues.values()],
     anchors,

@@ -1,9 +1,8 @@
 import { escape as escapeRegExp } from "effect/RegExp"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
-import type { Secret } from "../../text/Redaction.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
-import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
+import type { Span } from "../evidence/UserRequests.ts"
 import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { amongOthers } from "../SnapshotShorthand.ts"
 
@@ -14,10 +13,6 @@ import { amongOthers } from "../SnapshotShorthand.ts"
  * gives the same text. Each section has a share of one budget.
  */
 export interface ExtractOptions {
-  /** Tells whether the user wrote these words in that entry. Absent: decided from the summarised entries. */
-  readonly userWords?: UserWordsWitness | undefined
-  /** Secrets of the whole conversation. The snapshot shows none of their values. */
-  readonly secrets?: ReadonlyArray<Secret> | undefined
   /** Upper bound for the rendered snapshot, in estimated tokens. */
   readonly budget: number
   /** What the user wants kept. Names and sentences that mention it come first. */
