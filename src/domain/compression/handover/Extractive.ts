@@ -246,9 +246,8 @@ function* withIndex(
   budget: number,
   inTail: ReadonlySet<string>
 ): SlicedWork<IndexedSnapshot> {
-  const text = renderSnapshot(snapshot)
+  const shown = new Set(namesIn(writtenOut(renderSnapshot(snapshot))))
   yield
-  const shown = new Set(namesIn(writtenOut(text)))
   const names: Array<string> = []
   for (const name of candidates) {
     // A name takes a token at least.
@@ -258,16 +257,13 @@ function* withIndex(
     names.push(name)
     yield
   }
-  // Of the characters, the index has at most 40 %: two thirds of what stands before it.
-  const limit = { tokens: budget * indexShare, chars: (text.length * 2) / 3 }
   let [indexed, above] = [0, names.length + 1]
   let best = snapshot
   while (above - indexed > 1) {
     const count = Math.floor((indexed + above) / 2)
     const index = indexItems(names.slice(0, count))
     const full = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...index] }
-    const written = shortForm(index.map((item) => item.text))
-    const isWithin = written.length <= limit.chars && estimateText(written) <= limit.tokens
+    const isWithin = estimateText(shortForm(index.map((item) => item.text))) <= budget * indexShare
     yield
     if (!isWithin || snapshotTokens(full) > budget) above = count
     else [indexed, best] = [count, full]

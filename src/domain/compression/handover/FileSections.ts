@@ -56,7 +56,7 @@ const filePart = (section: SectionName, share: keyof typeof headings, files: Rea
     return listing(share, headings[share], lines, tokens)
   })
 
-/** Returns the parts about files: the changed ones, what the latest edits wrote, those that were read, and the others that were named. */
+/** Returns the parts about files: the working directory, the changed ones, what the latest edits wrote, those that were read, and the others that were named. */
 export const fileParts = (material: Material): ReadonlyArray<SectionPart> => {
   const files = newestFirst(material.evidence.files)
   const changed = files
@@ -64,7 +64,10 @@ export const fileParts = (material: Material): ReadonlyArray<SectionPart> => {
     .sort(([a], [b]) => Number(isTransient(a)) - Number(isTransient(b)))
   const read = files.filter(([, { state }]) => state === "read")
   const named = material.namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
+  const { cwd } = material.options
+  const folder = cwd === undefined ? [] : [statement("cwd", `working directory: ${cwd}`)]
   return [
+    partOf("artifact_trail", "changed", () => folder),
     filePart("artifact_trail", "changed", changed.map(listedFile)),
     partOf("artifact_trail", "edits", editItems(material)),
     filePart("file_system_state", "read", read.map(listedFile)),
