@@ -22,7 +22,7 @@ export interface Replacement {
 }
 
 /** One recall shows at most 10,000 tokens. */
-const maxRecallChars = 40_000
+export const maxRecallChars = 40_000
 
 /**
  * Returns what one recall of a handle shows in a session: a part, or the beginning of what a compaction dropped. `dropped` is

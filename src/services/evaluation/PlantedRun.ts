@@ -5,6 +5,7 @@ import { mentions } from "../../domain/content/Handle.ts"
 import { view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
+import { maxRecallChars } from "../../domain/evaluation/OneRecall.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
 import { type GradedFact, countGrades, gradesIn, holdsForbidden } from "../../domain/evaluation/PlantedGrades.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
@@ -33,9 +34,6 @@ export interface PlantedCheck {
 
 /** The facts are graded after this many compressions. */
 export const plantedChecks: ReadonlyArray<number> = [1, 3, 10, 20]
-
-/** One recall shows at most 10,000 tokens. */
-const maxRecallChars = 40_000
 
 /** Runs one conversation. A fact that no snapshot may contain counts from the first snapshot that contains it. */
 export const runPlanted = Effect.fn("PlantedRun.run")(function* ({ budget, preserve, seed, strategy }: PlantedOptions) {

@@ -1,5 +1,6 @@
 import { escape as escapeRegExp } from "effect/RegExp"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span } from "../evidence/UserRequests.ts"
@@ -74,6 +75,23 @@ export const shareOf = (name: ShareName, budget: number, scale: number, need = b
   const [grows, least = 0]: ReadonlyArray<number> = shares[name]
   const shrunk = Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
   return Math.floor(Math.max(budget * scale * (grows ?? 0), Math.min(need, budget * least) * shrunk))
+}
+
+const scaleRounds = 8
+
+/** Returns the largest scale, about, at which something fits: the least one where it fits at none. */
+export function* largestScale(
+  { largest, least }: { readonly least: number; readonly largest: number },
+  fits: (scale: number) => boolean
+): SlicedWork<number> {
+  let [low, high] = [least, largest]
+  for (let round = 1; round <= scaleRounds; round += 1) {
+    const middle = Math.sqrt(low * high)
+    if (fits(middle)) low = middle
+    else high = middle
+    yield
+  }
+  return low
 }
 
 /** A part of a section. */

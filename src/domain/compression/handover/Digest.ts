@@ -14,7 +14,7 @@ import { partnersIn } from "../AnsweredCalls.ts"
 import { isFailure, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
-import { byEnds, endsOf, fitting, newestFirst, shortener } from "./Budget.ts"
+import { byEnds, endsOf, fitting, largestScale, newestFirst, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
 
 /**
@@ -166,15 +166,9 @@ export function* digestOf(
   let room = budget * charsPerToken * 1.2
   for (;;) {
     const records = withoutOldest(all, room)
-    let [low, high] = [scales.least, scales.largest]
-    for (let round = 0; round < 12; round += 1) {
-      const middle = Math.sqrt(low * high)
-      if (sizeAt(records, middle) <= room) low = middle
-      else high = middle
-    }
-    yield
+    const scale = yield* largestScale(scales, (one) => sizeAt(records, one) <= room)
     const left = all.length - records.length
-    const lines = records.map((record) => rendered(record, low))
+    const lines = records.map((record) => rendered(record, scale))
     const text = protect([...(left === 0 ? [] : [`… ${left} older records …`]), ...lines].join("\n"))
     yield
     if (estimateText(text) <= budget || records.length === 0) return text

@@ -17,14 +17,15 @@ import {
   cost,
   type ExtractOptions,
   focusWords,
-  newestFirst,
+  largestScale,
   type Material,
+  newestFirst,
   shortener,
   touchesFocus,
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
+import { indexedNames, indexItems, isIndex, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { clippedStatements } from "./WrittenSections.ts"
 
@@ -130,15 +131,8 @@ export function* composeSnapshot(
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
   const sectionsBudget =
     options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
-  const writeSections = sectionWriter(material, bounded)
-  // Both searches begin with the same scales.
-  const known = new Map<number, SizedSnapshot>()
-  const sectionsOf = (scale: number): SizedSnapshot => {
-    const sections = known.get(scale) ?? sized(writeSections(scale))
-    known.set(scale, sections)
-    return sections
-  }
-  const least = Math.min(sectionsOf(scales.full).tokens, options.budget * (1 - leastIndexShare))
+  const sectionsAt = sectionWriter(material, bounded)
+  const least = Math.min(snapshotTokens(sectionsAt(scales.full)), options.budget * (1 - leastIndexShare))
   const budget = Math.max(sectionsBudget, least)
   const inTail = new Set<string>()
   for (const kept of options.kept) {
@@ -146,12 +140,14 @@ export function* composeSnapshot(
     yield
   }
   const candidates = material.names.slice(0, options.budget * 4)
-  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
+  const within = function* (tokens: number) {
+    return yield* withIndex(yield* largestWithin(sectionsAt, tokens), candidates, options.budget, inTail)
+  }
+  const first = yield* within(budget)
   // The sections get the tokens that the index did not need.
-  const left = options.budget - snapshotTokens(first.snapshot)
-  if (left < options.budget * rewriteShare) return audited(first, material, inTail)
-  const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
-  return audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
+  const left = options.budget - snapshotTokens(first)
+  const isFull = left < options.budget * rewriteShare
+  return audited(isFull ? first : yield* within(budget + left * (1 - indexShare)), material, inTail)
 }
 
 /** Writes the handover of messages without a model. `kept`: texts that stand beside it and need no repetition. */
@@ -167,32 +163,16 @@ export function* handoverOf(
 
 /** The sections are written again only when at least this share of the budget is left. */
 const rewriteShare = 0.03
-const scaleRounds = 8
 /** At `full`, all least shares are given. */
 const scales = { least: 0.03, full: fullScale, largest: 12 }
 
-interface SizedSnapshot {
-  readonly snapshot: Snapshot
-  readonly tokens: number
-}
-
-const sized = (snapshot: Snapshot): SizedSnapshot => ({ snapshot, tokens: snapshotTokens(snapshot) })
-
 /** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
-function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: number): SlicedWork<Snapshot> {
-  let [low, high] = [scales.least, scales.largest]
-  const all = sectionsOf(high)
+function* largestWithin(sectionsAt: (scale: number) => Snapshot, budget: number): SlicedWork<Snapshot> {
+  const all = sectionsAt(scales.largest)
   yield
-  if (all.tokens <= budget) return all.snapshot
-  let best = sectionsOf(low)
-  for (let round = 1; round <= scaleRounds; round += 1) {
-    const middle = Math.sqrt(low * high)
-    const sections = sectionsOf(middle)
-    yield
-    if (sections.tokens > budget) high = middle
-    else [low, best] = [middle, sections]
-  }
-  return fitToBudget(best.snapshot, budget)
+  if (snapshotTokens(all) <= budget) return all
+  const scale = yield* largestScale(scales, (one) => snapshotTokens(sectionsAt(one)) <= budget)
+  return fitToBudget(sectionsAt(scale), budget)
 }
 
 /** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */
@@ -233,19 +213,13 @@ export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
   return fitted
 }
 
-/** A snapshot, and how many names its index has. */
-interface IndexedSnapshot {
-  readonly snapshot: Snapshot
-  readonly indexed: number
-}
-
 /** Adds the index: as many of the best names as fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
   candidates: ReadonlyArray<string>,
   budget: number,
   inTail: ReadonlySet<string>
-): SlicedWork<IndexedSnapshot> {
+): SlicedWork<Snapshot> {
   const shown = new Set(namesIn(writtenOut(renderSnapshot(snapshot))))
   yield
   const names: Array<string> = []
@@ -268,26 +242,23 @@ function* withIndex(
     if (!isWithin || snapshotTokens(full) > budget) above = count
     else [indexed, best] = [count, full]
   }
-  return { snapshot: best, indexed }
+  return best
 }
 
 /** Number of anchors, highest weight first, that an audit checks. */
 const maxAudited = 1_000
 
 /** Renders a snapshot, and looks for its names. */
-const audited = (
-  { indexed, snapshot }: IndexedSnapshot,
-  { names }: Material,
-  inTail: ReadonlySet<string>
-): ExtractedSnapshot => {
+const audited = (snapshot: Snapshot, { names }: Material, inTail: ReadonlySet<string>): ExtractedSnapshot => {
   const text = renderSnapshot(snapshot)
-  const checked = names.slice(0, maxAudited)
   const written = namesIn(writtenOut(text))
-  let held = 0
-  let tail = 0
-  for (const name of checked) {
-    if (written.has(name)) held += 1
-    else if (inTail.has(name)) tail += 1
+  const checked = names.slice(0, maxAudited)
+  const missing = checked.filter((name) => !written.has(name))
+  const audit = {
+    anchors: checked.length,
+    inSnapshot: checked.length - missing.length,
+    inTail: missing.filter((name) => inTail.has(name)).length,
+    restored: snapshot.key_knowledge.filter(isIndex).flatMap(indexedNames).length
   }
-  return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
+  return { snapshot, text, audit }
 }
