@@ -217,21 +217,18 @@ const gatherEnd = (state: Gathering, { actions, answer, call, entry, failed, rep
   const refusedBy = reply?.refusedBy
   const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
   const isLook = kind === "read" || kind === "search" || kind === "follow"
-  const text =
-    reply === undefined || refusedBy === undefined
-      ? failureText(answerText(answer.part))
-      : reasonText(reply, answer.part)
   const isWithout = failed || refusedBy !== undefined
-  const isApproved = !isWithout && isApproval(call, answer.part)
+  const textOf = () =>
+    reply?.refusedBy === undefined ? failureText(answerText(answer.part)) : reasonText(reply, answer.part)
   attempts.list.push({
     kind: "call",
     subject,
     entry: entry.id,
     handle: answer.handle,
     refusedBy,
-    failure: isWithout && (!isLook || refusedBy !== undefined) ? { text, isQuoted: true } : undefined,
+    failure: isWithout && !(isLook && refusedBy === undefined) ? { text: textOf(), isQuoted: true } : undefined,
     files: isWithout ? [] : pathsOf(files, actions),
-    isApproved
+    isApproved: !isWithout && isApproval(call, answer.part)
   })
 }
 
