@@ -2,28 +2,13 @@ import { Predicate } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { bodyArguments } from "../actions/AgentTools.ts"
 import { simpleCommands } from "../actions/ShellLine.ts"
-import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import { anchorKindOf, type AnchorKind, eachAnchor, eachText } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
-
-/** Calls `visit` with each text of an entry, and with whether the agent wrote it. */
-export const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
-  for (const part of entry.content.parts) {
-    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
-    toolTexts(part, (text) => visit(text, false))
-  }
-}
-
-/** Returns all text of an entry in which names are searched. */
-export const entryText = (entry: Entry): string => {
-  const texts: Array<string> = []
-  eachText(entry, (text) => texts.push(text))
-  return texts.join("\n")
-}
 
 /** Calls `visit` with each text in a call's arguments, but for those under keys that `enters` refuses. */
 const eachArgument = (value: unknown, enters: (key: string) => boolean, visit: (text: string) => void): void => {
