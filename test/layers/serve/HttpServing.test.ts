@@ -199,11 +199,16 @@ const cases: ReadonlyArray<Case> = [
   { name: "a model that does not fit", ...post("/v1/sessions", { model: "x".repeat(300) }), ...bad }
 ]
 
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object } | undefined>>>>
+}
+const openApi = Effect.runSync(
+  Effect.cached(Effect.flatMap(started, ({ ask }) => json<OpenApi>(() => ask("GET", "/openapi.json"))))
+)
+
 /** The statuses that the OpenAPI document has for a request; undefined for an address that it does not have. */
 const documentedAt = Effect.fnUntraced(function* (method: string, place: string) {
-  const { ask } = yield* started
-  type Paths = Readonly<Record<string, Readonly<Record<string, { readonly responses: object } | undefined>>>>
-  const { paths } = yield* json<{ readonly paths: Paths }>(() => ask("GET", "/openapi.json"))
+  const { paths } = yield* openApi
   const [, operations] =
     Object.entries(paths).find(([template]) =>
       new RegExp(`^${template.replace(/\/$/, "/?").replace(/\{\w+\}/g, "[^/]+")}$`).test(place)

@@ -102,15 +102,14 @@ describe("images of tools and of messages", () => {
 
   it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
     // The most bytes in a reduced image, for each of its pixels: one pixel is the least.
-    for (const [height, bytes, expected] of [
-      [1_000, 6, [613]],
-      [1_000, 22, [306]],
-      [1_000, 85, []],
-      [1, 12_000, [306]]
+    const large = image(2_000, 1_000, 8 * mebi)
+    for (const [given, bytes, expected] of [
+      [large, 6, [613]],
+      [large, 22, [306]],
+      [large, 85, []],
+      [image(2_000, 1, 8 * mebi), 12_000, [306]]
     ] as const) {
-      const { sent } = yield* widths("claude-sonnet-4-5", [image(2_000, height, 8 * mebi)], false).pipe(
-        Effect.provide(served(reducing(bytes)))
-      )
+      const { sent } = yield* widths("claude-sonnet-4-5", [given], false).pipe(Effect.provide(served(reducing(bytes))))
       assert.deepStrictEqual<object>(sent, expected)
     }
   })
