@@ -300,13 +300,11 @@ describe("the tarball", () => {
   })
 })
 
-describe("the checker of packages", () => {
-  it.effect("finds nothing: publint, strictly", function* () {
-    const { archive } = yield* fresh
-    const bytes = Uint8Array.from(readFileSync(archive)).buffer
-    const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
-    assert.deepStrictEqual(messages, [])
-  })
+it.effect("the checker of packages finds nothing: publint, strictly", function* () {
+  const { archive } = yield* fresh
+  const bytes = Uint8Array.from(readFileSync(archive)).buffer
+  const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
+  assert.deepStrictEqual(messages, [])
 })
 
 const keys = Object.keys(packageJson.exports).filter((name) => name !== "./package.json")
@@ -793,14 +791,12 @@ const program = Effect.gen(function* () {
 await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 `
 
-describe("a project with every peer", () => {
-  it.effect("stores sessions on disk and calls the API", function* () {
-    const { machine } = yield* fresh
-    writeFileSync(path.join(machine, "disk.ts"), onDisk)
-    const ended = yield* node(["disk.ts"], machine)
-    succeeded(ended, "disk.ts")
-    assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
-  })
+it.effect("a project with every peer stores sessions on disk and calls the API", function* () {
+  const { machine } = yield* fresh
+  writeFileSync(path.join(machine, "disk.ts"), onDisk)
+  const ended = yield* node(["disk.ts"], machine)
+  succeeded(ended, "disk.ts")
+  assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
 })
 
 describe("the reference", () => {

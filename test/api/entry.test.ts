@@ -34,18 +34,16 @@ const isTrue = <T extends true>(value: T): T => value
 
 const opened = Chats.Chats.use((chats) => chats.open("one"))
 
-describe("the entry", () => {
-  it("has no name of effect or effect/ai", () => {
-    const taken = new Set([...Object.keys(everyEffect), ...Object.keys(everyAi)])
-    assert.deepStrictEqual(
-      Object.keys(entry).filter((name) => taken.has(name)),
-      []
-    )
-    // Imported beside each other.
-    const theirs = [Chat, Model, Prompt, Telemetry, Tool, Toolkit]
-    const ours = [Chats, Models, Content, Records, Tools, Session]
-    assert.isFalse(ours.some((one) => theirs.some((other) => Object.is(one, other))))
-  })
+it("the entry has no name of effect or effect/ai", () => {
+  const taken = new Set([...Object.keys(everyEffect), ...Object.keys(everyAi)])
+  assert.deepStrictEqual(
+    Object.keys(entry).filter((name) => taken.has(name)),
+    []
+  )
+  // Imported beside each other.
+  const theirs = [Chat, Model, Prompt, Telemetry, Tool, Toolkit]
+  const ours = [Chats, Models, Content, Records, Tools, Session]
+  assert.isFalse(ours.some((one) => theirs.some((other) => Object.is(one, other))))
 })
 
 describe("Palimpsest.layer", () => {

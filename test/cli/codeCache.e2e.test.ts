@@ -148,23 +148,22 @@ describe("the compiled code", () => {
 
   it.effect.skipIf(process.platform === "win32")(
     "belongs to the user alone, and is not used where another user could change it",
-    () =>
-      Effect.gen(function* () {
-        const cache = path.join(folder(), "own")
-        const first = yield* inspect(cache)
-        const [entry] = written(cache)
-        const place = entry?.parentPath ?? ""
-        const file = path.join(place, entry?.name ?? "")
-        assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
-        assert.strictEqual(statSync(place).mode & 0o777, 0o700)
-        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
-        const { ino } = statSync(file)
-        chmodSync(file, 0o666)
-        assert.deepStrictEqual(yield* inspect(cache), first)
-        // It was made again.
-        assert.notStrictEqual(statSync(file).ino, ino)
-        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
-      })
+    function* () {
+      const cache = path.join(folder(), "own")
+      const first = yield* inspect(cache)
+      const [entry] = written(cache)
+      const place = entry?.parentPath ?? ""
+      const file = path.join(place, entry?.name ?? "")
+      assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
+      assert.strictEqual(statSync(place).mode & 0o777, 0o700)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      const { ino } = statSync(file)
+      chmodSync(file, 0o666)
+      assert.deepStrictEqual(yield* inspect(cache), first)
+      // It was made again.
+      assert.notStrictEqual(statSync(file).ino, ino)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+    }
   )
 
   it.effect("is left out where nothing can be written", function* () {

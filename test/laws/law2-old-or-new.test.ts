@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
@@ -26,6 +25,7 @@ import {
 } from "../support/generate.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { runsOf, strideOf } from "../support/runs.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Law 2: whatever stops an operation, the conversation is as before it, or as after it.
@@ -457,19 +457,17 @@ describe("law 2: every operation is atomic", () => {
     }
   })
 
-  describe("the checks detect", () => {
-    it.effect("a commit that can be interrupted between the log and the state", () =>
-      Effect.gen(function* () {
-        const world = worldOf({
-          log: (log) => ({
-            ...log,
-            append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
-          })
+  it.effect("the checks detect a commit that can be interrupted between the log and the state", () =>
+    Effect.gen(function* () {
+      const world = worldOf({
+        log: (log) => ({
+          ...log,
+          append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
         })
-        // It commits after the 400th point.
-        assert.isDefined((yield* interrupted(world, busy, "compress", 1, 400)).violation)
-        assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
-      }).pipe(inWorld(worldOf()))
-    )
-  })
+      })
+      // It commits after the 400th point.
+      assert.isDefined((yield* interrupted(world, busy, "compress", 1, 400)).violation)
+      assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
+    }).pipe(inWorld(worldOf()))
+  )
 })

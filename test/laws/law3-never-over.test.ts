@@ -224,17 +224,15 @@ describe("law 3: no request exceeds the window", () => {
     })
   }
 
-  it.effect.each([1, 1.1])("the checks detect a runtime whose bound is %d of the plain estimate", (share) =>
-    Effect.gen(function* () {
-      const calibrations = {
-        added: () => Effect.succeed(0),
-        upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(tokensOf(parts) * share),
-        expected: () => Effect.succeed<number | undefined>(undefined),
-        observe: () => Effect.undefined
-      }
-      assert.isTrue(yield* notices({ calibrations, counts: false }))
-    })
-  )
+  it.effect.each([1, 1.1])("the checks detect a runtime whose bound is %d of the plain estimate", function* (share) {
+    const calibrations = {
+      added: () => Effect.succeed(0),
+      upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(tokensOf(parts) * share),
+      expected: () => Effect.succeed<number | undefined>(undefined),
+      observe: () => Effect.undefined
+    }
+    assert.isTrue(yield* notices({ calibrations, counts: false }))
+  })
 })
 
 /** A world with a scripted model that answers `fine` and counts like this. */

@@ -282,18 +282,16 @@ describe("models", () => {
   })
 })
 
-describe("the sandbox", () => {
-  const variables: ReadonlyArray<readonly [value: string | undefined, expected: PromptInputs["sandbox"]]> = [
-    [undefined, "none"],
-    ["", "none"],
-    ["  ", "none"],
-    ["sandbox-exec", "seatbelt"],
-    [" sandbox-exec ", "seatbelt"],
-    ["docker", "generic"],
-    ["0", "generic"]
-  ]
-  it.each(variables)("SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
-})
+const variables: ReadonlyArray<readonly [value: string | undefined, expected: PromptInputs["sandbox"]]> = [
+  [undefined, "none"],
+  ["", "none"],
+  ["  ", "none"],
+  ["sandbox-exec", "seatbelt"],
+  [" sandbox-exec ", "seatbelt"],
+  ["docker", "generic"],
+  ["0", "generic"]
+]
+it.each(variables)("the sandbox SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
 
 describe("the whole prompt", () => {
   it("collapses three or more line breaks to two, also in memory", () =>

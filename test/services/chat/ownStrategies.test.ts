@@ -200,8 +200,14 @@ it.effect("a strategy may let the oldest messages leave before a request", () =>
   }).pipe(Effect.provide(services(runner)))
 })
 
-it.effect("nothing is told of shortened results where there are none", () =>
-  Effect.gen(function* () {
+it.effect(
+  "nothing is told of shortened results where there are none",
+  services(
+    runnerWith({
+      open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(2) }) })
+    })
+  ),
+  function* () {
     const stored: Array<string> = []
     const log = { append: ({ _tag }: SessionEvent) => Effect.sync(() => void stored.push(_tag)) }
     const chat = yield* Chat.make({ log, session: emptySession, settings })
@@ -212,15 +218,7 @@ it.effect("nothing is told of shortened results where there are none", () =>
       told.map(({ _tag }) => _tag),
       "ToolOutputMasked"
     )
-  }).pipe(
-    Effect.provide(
-      services(
-        runnerWith({
-          open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(2) }) })
-        })
-      )
-    )
-  )
+  }
 )
 
 describe("the session of a strategy in a chat", () => {

@@ -128,22 +128,20 @@ describe("a prepared snapshot", () => {
     assert.isUndefined((yield* one.chat.usage).preparation)
   })
 
-  it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", (turns) =>
-    Effect.gen(function* () {
-      const one = yield* world({ prepareAt: 0.6 })
-      yield* untilMark(one)
-      yield* settled(one)
-      for (let turn = 0; turn < turns; turn += 1) yield* one.said(20)
-      yield* untilThreshold(one)
-      // Each of the two requests continues what the view gives when it is projected anew.
-      const projected = yield* one.chat.contents
-      yield* one.said(1)
-      const [compressed, next] = one.asked.turns.slice(-2)
-      assert.deepStrictEqual(next?.contents.slice(0, -1), projected)
-      assert.deepStrictEqual(compressed?.contents, projected.slice(0, -1))
-      yield* consistent(one)
-    })
-  )
+  it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", function* (turns) {
+    const one = yield* world({ prepareAt: 0.6 })
+    yield* untilMark(one)
+    yield* settled(one)
+    for (let turn = 0; turn < turns; turn += 1) yield* one.said(20)
+    yield* untilThreshold(one)
+    // Each of the two requests continues what the view gives when it is projected anew.
+    const projected = yield* one.chat.contents
+    yield* one.said(1)
+    const [compressed, next] = one.asked.turns.slice(-2)
+    assert.deepStrictEqual(next?.contents.slice(0, -1), projected)
+    assert.deepStrictEqual(compressed?.contents, projected.slice(0, -1))
+    yield* consistent(one)
+  })
 
   it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", function* () {
     const one = yield* world({ prepareAt: 1 })

@@ -117,20 +117,18 @@ it.effect(
   }
 )
 
-describe("the summarizing model", () => {
-  it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
-    "of a conversation with %s is the same",
-    (name) =>
-      Effect.gen(function* () {
-        const { chat } = yield* begin({ model: name, window: 10_000, policy: { summarizer: "model" } })
-        for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
-        yield* chat.compress()
-        const asked = (yield* Scripted.Script.use(({ calls }) => calls)).filter(({ method }) => method === "generate")
-        assert.isAbove(asked.length, 0)
-        assert.deepStrictEqual([...new Set(asked.map(({ request }) => request.model))], [name])
-      }).pipe(Effect.provide(served({ prompt: () => 100 })))
-  )
-})
+it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
+  "the summarizing model of a conversation with %s is the same",
+  served({ prompt: () => 100 }),
+  function* (name) {
+    const { chat } = yield* begin({ model: name, window: 10_000, policy: { summarizer: "model" } })
+    for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+    yield* chat.compress()
+    const asked = (yield* Scripted.Script.use(({ calls }) => calls)).filter(({ method }) => method === "generate")
+    assert.isAbove(asked.length, 0)
+    assert.deepStrictEqual([...new Set(asked.map(({ request }) => request.model))], [name])
+  }
+)
 
 it.effect(
   "a first compression by a model is preceded by a count, which a cancel ends",
@@ -266,21 +264,19 @@ describe("a server that adds tokens to each request", () => {
   )
 })
 
-describe("a refusal", () => {
-  it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
-    const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
-    const { chat } = yield* begin({
-      window: 3_000,
-      systemInstruction: words(2_100),
-      toolOutput: { most: 1_000_000 }
-    })
-    yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
-    const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
-    const { error } = yield* taken(chat.send(results))
-    if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-    assert.strictEqual(error.what, "tool results")
-    assert.isAbove(error.estimated, 0)
-    assert.isBelow(error.remaining, error.estimated)
-    assert.include(error.message, "the tools' results do not fit")
+it.effect("a refusal names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
+  const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
+  const { chat } = yield* begin({
+    window: 3_000,
+    systemInstruction: words(2_100),
+    toolOutput: { most: 1_000_000 }
   })
+  yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
+  const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
+  const { error } = yield* taken(chat.send(results))
+  if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+  assert.strictEqual(error.what, "tool results")
+  assert.isAbove(error.estimated, 0)
+  assert.isBelow(error.remaining, error.estimated)
+  assert.include(error.message, "the tools' results do not fit")
 })

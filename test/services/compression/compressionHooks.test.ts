@@ -88,23 +88,20 @@ describe("strategy palimpsest", () => {
 
   it.effect.each([true, false])(
     "palimpsest: messages for which a model was paid in vain are not paid for again unless by hand: code writes their snapshot, or nothing changes, and one line says so (ours): with its ladder %s",
-    (ladder) =>
-      Effect.gen(function* () {
-        const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
-        const drop = patchOf(ended.outcome)?.drop
-        assert.isDefined(drop)
-        const tried = drop === undefined ? [] : [drop]
-        const again = (forced: boolean) =>
-          Effect.map(
-            compression.compress({ ...request, forced, memory: { ...request.memory, tried } }),
-            ({ outcome }) =>
-              outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
-          )
-        const [status, why = ""] = yield* again(false)
-        assert.strictEqual(status, ladder ? "Compressed" : "Noop")
-        assert.strictEqual(why.startsWith("an earlier call for these messages"), ladder)
-        assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
-      })
+    function* (ladder) {
+      const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
+      const drop = patchOf(ended.outcome)?.drop
+      assert.isDefined(drop)
+      const tried = drop === undefined ? [] : [drop]
+      const again = (forced: boolean) =>
+        Effect.map(compression.compress({ ...request, forced, memory: { ...request.memory, tried } }), ({ outcome }) =>
+          outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
+        )
+      const [status, why = ""] = yield* again(false)
+      assert.strictEqual(status, ladder ? "Compressed" : "Noop")
+      assert.strictEqual(why.startsWith("an earlier call for these messages"), ladder)
+      assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
+    }
   )
 
   it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", function* () {

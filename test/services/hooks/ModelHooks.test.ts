@@ -239,20 +239,18 @@ describe("AfterModel", () => {
   })
 })
 
-describe("SessionStart", () => {
-  it.effect("adds a program's text; nothing when hooks add nothing", function* () {
-    const { events, hooked: own } = yield* hooked({
-      SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
-    })
-    const words = yield* SessionHooks.start(own, "startup")
-    assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
-    yield* SessionHooks.end(own, "exit")
-    assert.deepStrictEqual(events, [
-      { _tag: "SessionStart", source: "startup" },
-      { _tag: "SessionEnd", reason: "exit" }
-    ])
-    const silent = yield* hooked({})
-    assert.isUndefined(yield* SessionHooks.start(silent.hooked, "resume"))
-    assert.isUndefined(yield* SessionHooks.start(Hooked.noHooks, "clear"))
+it.effect("SessionStart adds a program's text; nothing when hooks add nothing", function* () {
+  const { events, hooked: own } = yield* hooked({
+    SessionStart: { hookSpecificOutput: { additionalContext: "branch <main>" } }
   })
+  const words = yield* SessionHooks.start(own, "startup")
+  assert.strictEqual(words, `${runtimeMark} Added by a hook:\n<hook_context>\nbranch &lt;main&gt;\n</hook_context>`)
+  yield* SessionHooks.end(own, "exit")
+  assert.deepStrictEqual(events, [
+    { _tag: "SessionStart", source: "startup" },
+    { _tag: "SessionEnd", reason: "exit" }
+  ])
+  const silent = yield* hooked({})
+  assert.isUndefined(yield* SessionHooks.start(silent.hooked, "resume"))
+  assert.isUndefined(yield* SessionHooks.start(Hooked.noHooks, "clear"))
 })

@@ -718,18 +718,16 @@ describe("interrupted at every suspension point", () => {
   })
 })
 
-describe("without hooks", () => {
-  it.effect("an agent with no hooks fires none, even with subscribers", function* () {
-    const { profile, services, told } = yield* hookedAgent(
-      { tools: [upper], answers: once },
-      { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
-    )
-    const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
-    const { events } = yield* taken(run)
-    assert.strictEqual(events.at(-1)?._tag, "Finished")
-    assert.deepStrictEqual(
-      told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
-      []
-    )
-  })
+it.effect("without hooks an agent with no hooks fires none, even with subscribers", function* () {
+  const { profile, services, told } = yield* hookedAgent(
+    { tools: [upper], answers: once },
+    { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
+  )
+  const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
+  const { events } = yield* taken(run)
+  assert.strictEqual(events.at(-1)?._tag, "Finished")
+  assert.deepStrictEqual(
+    told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
+    []
+  )
 })

@@ -317,23 +317,21 @@ it("a snapshot without statements is no summary by another program", () => {
   assert.isDefined(previous)
 })
 
-describe("a pinned message that is shown by its ends", () => {
-  it("does not pile up", () => {
-    const long = `Keep this. ${"It is long. ".repeat(3_000)}The end.`
-    const log = [entryOf(1, user(text(long)))]
-    const pinned = log.flatMap((each) => requestSpans(each))
-    let entries: ReadonlyArray<Entry> = log
-    let whole = ""
-    for (let round = 0; round < 5; round += 1) {
-      const evidence = Work.runSync(gatherEvidence(entries, { userWords: witnessOf(log) }))
-      whole = Work.runSync(
-        composeSnapshot(evidence, { budget: 2_000, kept: [], messages: pinned, pins: { pinned } })
-      ).text
-      entries = [entryOf(100 + round, user(text(whole)), { author: "summary" })]
-    }
-    assert.strictEqual(whole.split(" more characters").length, 3)
-    assert.notInclude(whole, "written by a model")
-  })
+it("a pinned message that is shown by its ends does not pile up", () => {
+  const long = `Keep this. ${"It is long. ".repeat(3_000)}The end.`
+  const log = [entryOf(1, user(text(long)))]
+  const pinned = log.flatMap((each) => requestSpans(each))
+  let entries: ReadonlyArray<Entry> = log
+  let whole = ""
+  for (let round = 0; round < 5; round += 1) {
+    const evidence = Work.runSync(gatherEvidence(entries, { userWords: witnessOf(log) }))
+    whole = Work.runSync(
+      composeSnapshot(evidence, { budget: 2_000, kept: [], messages: pinned, pins: { pinned } })
+    ).text
+    entries = [entryOf(100 + round, user(text(whole)), { author: "summary" })]
+  }
+  assert.strictEqual(whole.split(" more characters").length, 3)
+  assert.notInclude(whole, "written by a model")
 })
 
 it("of many items of each kind the latest are told", () => {

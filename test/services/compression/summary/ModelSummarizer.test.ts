@@ -399,31 +399,29 @@ describe("ModelSummarizer", () => {
   })
 })
 
-describe("the summarizer's own request", () => {
-  it.effect("teaches the counts, and is not sent when it would not fit", function* () {
-    const { asked, layer } = yield* scripted([snapshotText(), snapshotText()])
-    const request = yield* requestFor()
-    const learned = yield* Ref.make<ReadonlyArray<number>>([])
-    const calibrations = (bound: number) =>
-      Layer.succeed(Calibrations, {
-        added: () => Effect.succeed(0),
-        upperBound: () => Effect.succeed(bound),
-        expected: () => Effect.succeed<number | undefined>(undefined),
-        observe: (_model, _parts, actual) =>
-          Effect.as(
-            Ref.update(learned, (all) => [...all, actual]),
-            undefined
-          )
-      })
-    const summarizeWith = (bound: number) =>
-      Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
-        Effect.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(layer, calibrations(bound)))),
-        Effect.result
-      )
-    assert.strictEqual((yield* summarizeWith(1_000))._tag, "Success")
-    assert.deepStrictEqual(yield* Ref.get(learned), [100, 100])
-    const refused = yield* summarizeWith(2_000_000)
-    assert.strictEqual(refused._tag === "Failure" ? refused.failure.reason : "sent", "ContextLengthError")
-    assert.strictEqual((yield* asked).length, 2)
-  })
+it.effect("the summarizer's own request teaches the counts, and is not sent when it would not fit", function* () {
+  const { asked, layer } = yield* scripted([snapshotText(), snapshotText()])
+  const request = yield* requestFor()
+  const learned = yield* Ref.make<ReadonlyArray<number>>([])
+  const calibrations = (bound: number) =>
+    Layer.succeed(Calibrations, {
+      added: () => Effect.succeed(0),
+      upperBound: () => Effect.succeed(bound),
+      expected: () => Effect.succeed<number | undefined>(undefined),
+      observe: (_model, _parts, actual) =>
+        Effect.as(
+          Ref.update(learned, (all) => [...all, actual]),
+          undefined
+        )
+    })
+  const summarizeWith = (bound: number) =>
+    Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
+      Effect.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(layer, calibrations(bound)))),
+      Effect.result
+    )
+  assert.strictEqual((yield* summarizeWith(1_000))._tag, "Success")
+  assert.deepStrictEqual(yield* Ref.get(learned), [100, 100])
+  const refused = yield* summarizeWith(2_000_000)
+  assert.strictEqual(refused._tag === "Failure" ? refused.failure.reason : "sent", "ContextLengthError")
+  assert.strictEqual((yield* asked).length, 2)
 })
