@@ -92,6 +92,12 @@ export const startServer = Effect.fnUntraced(function* ({
   return { url, ask, context }
 })
 
+export type Server = Effect.Success<ReturnType<typeof startServer>>
+
+/** Runs requests against a server, which ends with them. */
+export const serving = <A>(options: ServerOptions, use: (server: Server) => Promise<A>) =>
+  Effect.scoped(Effect.flatMap(startServer(options), (server) => Effect.promise(() => use(server))))
+
 interface AskOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
