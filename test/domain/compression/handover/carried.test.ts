@@ -9,6 +9,7 @@ import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 import { entryOf } from "../../../support/entries.ts"
+import { isUnitTier } from "../../../support/runs.ts"
 
 /** What a snapshot says after many compressions, each of which read the one before. */
 
