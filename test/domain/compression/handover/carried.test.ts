@@ -146,13 +146,16 @@ describe("again and again", () => {
     })
   })
 
-  it.each(isUnitTier ? [1_500] : [600, 1_500, 4_000])("twenty compressions within %i tokens keep the first and the latest wish", (budget) => {
-    const { snapshot, text: whole } = compressed(20, { budget })
-    assert.isAtMost(estimateText(whole), budget)
-    const words = snapshot.overall_goal.flatMap((item) => userWordsIn(item.text)).map((each) => each.text)
-    assert.include(words[0], "Round 1")
-    assert.include(words.at(-1), "Round 20")
-  })
+  it.each(isUnitTier ? [1_500] : [600, 1_500, 4_000])(
+    "twenty compressions within %i tokens keep the first and the latest wish",
+    (budget) => {
+      const { snapshot, text: whole } = compressed(20, { budget })
+      assert.isAtMost(estimateText(whole), budget)
+      const words = snapshot.overall_goal.flatMap((item) => userWordsIn(item.text)).map((each) => each.text)
+      assert.include(words[0], "Round 1")
+      assert.include(words.at(-1), "Round 20")
+    }
+  )
 })
 
 describe.each([1, 3, 10])("a log that begins with a summary, after %i compressions", (count) => {
