@@ -620,22 +620,20 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
       ...Object.keys(ownLines)
     ]))
 
-  for (const example of examples) {
-    it.effect(`runs ${example}, with the printed output it promises`, function* () {
-      const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
-      const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
-      const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
-      assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
-      const output = (yield* printed).get(example) ?? ""
-      const lines = output.trimEnd().split("\n")
-      // "…" stands for anything within a line; a test runner says more after the last.
-      for (const [index, line] of expected.entries()) {
-        const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-        assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
-      }
-      if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
-    })
-  }
+  it.effect.each(examples)("runs %s, with the printed output it promises", function* (example) {
+    const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
+    const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
+    const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
+    assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
+    const output = (yield* printed).get(example) ?? ""
+    const lines = output.trimEnd().split("\n")
+    // "…" stands for anything within a line; a test runner says more after the last.
+    for (const [index, line] of expected.entries()) {
+      const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
+    }
+    if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
+  })
 })
 
 /** A package over this one: what it exports has the types that the compiler finds. */

@@ -357,20 +357,18 @@ describe("the threshold", () => {
     ["1 is off", 0.9, 1, undefined, false],
     ["1 is off, but for the guard", 1.1, 1, undefined, true]
   ]
-  for (const [rule, share, local, experiment, due] of table) {
-    it.effect(rule, scripted(exactly), function* () {
-      const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
-        Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
-      )
-      yield* chat.append(talk(share * 20_000))
-      const { events } = yield* taken(chat.send("question"))
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      assert.strictEqual(
-        events.some(({ _tag }) => _tag === "ChatCompressed"),
-        due
-      )
-    })
-  }
+  it.effect.each(table)("%s", scripted(exactly), function* ([, share, local, experiment, due]) {
+    const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
+      Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
+    )
+    yield* chat.append(talk(share * 20_000))
+    const { events } = yield* taken(chat.send("question"))
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+    assert.strictEqual(
+      events.some(({ _tag }) => _tag === "ChatCompressed"),
+      due
+    )
+  })
 
   it.effect("compresses a request of exactly the threshold", scripted(exactly), function* () {
     const window = 2 ** 15

@@ -136,13 +136,11 @@ runner: process`)
       /^agent 2 of the list: name: expected/
     ]
   ]
-  for (const [what, front, expected] of wrong) {
-    it(`is refused in one line that names the field: ${what}`, () => {
-      const found = problem(file(front))
-      assert.match(found, expected)
-      assert.notInclude(found, "\n")
-    })
-  }
+  it.each(wrong)("is refused in one line that names the field: %s", (_, front, expected) => {
+    const found = problem(file(front))
+    assert.match(found, expected)
+    assert.notInclude(found, "\n")
+  })
 
   it("is refused without front matter or without a prompt below it", () => {
     assert.match(problem("You do it."), /^expected front matter/)

@@ -93,17 +93,16 @@ it.each(cases)("progressRows %s", (_rule, state, width, rows) =>
 )
 
 describe("endOfWorkSignal", () => {
-  for (const [seconds, bellAfter, isSent] of [
+  it.each([
     [9, 10, false],
     [60, 0, false],
     [10, 10, true]
-  ] as const) {
-    it(`after ${seconds} s with bellAfter ${bellAfter}: ${isSent}`, () =>
-      assert.strictEqual(
-        endOfWorkSignal(seconds, bellAfter),
-        isSent ? "\u0007\u001b]9;palimpsest: done after 10 s\u0007" : ""
-      ))
-  }
+  ] as const)("after %s s with bellAfter %s: %s", (seconds, bellAfter, isSent) =>
+    assert.strictEqual(
+      endOfWorkSignal(seconds, bellAfter),
+      isSent ? "\u0007\u001b]9;palimpsest: done after 10 s\u0007" : ""
+    )
+  )
 })
 
 it.effect("WorkProgress cancels the innermost work, and returns to the one around it", function* () {

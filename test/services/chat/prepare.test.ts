@@ -209,20 +209,18 @@ describe("a prepared snapshot", () => {
     "the user pins words": ({ chat }) => chat.pin("Please look."),
     "the chat is closed": ({ scope }) => Scope.close(scope, Exit.void)
   }
-  for (const [name, end] of Object.entries(ends)) {
-    it.effect(`ends at once when ${name}`, function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* Effect.yieldNow
-      assert.strictEqual(one.asked.requests.length, 1)
-      yield* end(one)
-      yield* Effect.yieldNow
-      assert.strictEqual(one.asked.interrupted, 1)
-      yield* settled(one)
-      assert.strictEqual(one.asked.requests.length, 1)
-      yield* consistent(one)
-    })
-  }
+  it.effect.each(Object.entries(ends))("ends at once when %s", function* ([, end]) {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* Effect.yieldNow
+    assert.strictEqual(one.asked.requests.length, 1)
+    yield* end(one)
+    yield* Effect.yieldNow
+    assert.strictEqual(one.asked.interrupted, 1)
+    yield* settled(one)
+    assert.strictEqual(one.asked.requests.length, 1)
+    yield* consistent(one)
+  })
 
   it.effect("ends when a compression with a focus of its own is asked for", function* () {
     const one = yield* world()

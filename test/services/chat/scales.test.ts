@@ -277,15 +277,13 @@ const scenes: Readonly<Record<string, Scene>> = {
 }
 
 describe("in the model's tokens are", () => {
-  for (const [name, { answer, isNew, limits, run }] of Object.entries(scenes)) {
-    it.effect(name, () =>
-      atScales((scale) =>
-        Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) =>
-          Effect.gen(() => run(chat))
-        ).pipe(Effect.provide(countingBy(scale, answer)))
-      )
+  it.effect.each(Object.entries(scenes))("%s", ([, { answer, isNew, limits, run }]) =>
+    atScales((scale) =>
+      Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) =>
+        Effect.gen(() => run(chat))
+      ).pipe(Effect.provide(countingBy(scale, answer)))
     )
-  }
+  )
 })
 
 it.effect("what is sent with every request counts in the report of a compression", countingBy(1), function* () {

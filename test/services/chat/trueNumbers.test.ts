@@ -65,34 +65,32 @@ describe("strategy gemini uses the last reported count", () => {
 })
 
 describe("a missing summary", () => {
-  for (const strategy of ["gemini", "palimpsest"] as const) {
-    it.effect(
-      `${strategy}: the conversation continues, nothing is paid for twice, and the model is given up`,
-      served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 }),
-      function* () {
-        const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
-        const costs: Array<number> = []
-        const lines: Array<string> = []
-        for (let n = 0; n < 12; n += 1) {
-          const before = yield* paid
-          const { events } = yield* taken(chat.send(`${n} ${words(500)}`))
-          assert.strictEqual(endingOf(events)?._tag, "Finished", `message ${n}`)
-          for (const event of events) if (event._tag === "Notice") lines.push(event.message)
-          costs.push((yield* paid) - before)
-        }
-        assert.isAtMost(Math.max(...costs), 2)
-        assert.strictEqual(costs.filter((cost) => cost > 0).length, 2)
-        assert.lengthOf(
-          lines.filter((line) => line.includes("not asked again")),
-          1
-        )
-        yield* chat.configure({ model: "another" })
+  it.effect.each(["gemini", "palimpsest"] as const)(
+    "%s: the conversation continues, nothing is paid for twice, and the model is given up",
+    served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 }),
+    function* (strategy) {
+      const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
+      const costs: Array<number> = []
+      const lines: Array<string> = []
+      for (let n = 0; n < 12; n += 1) {
         const before = yield* paid
-        yield* chat.compress()
-        assert.isAbove((yield* paid) - before, 0)
+        const { events } = yield* taken(chat.send(`${n} ${words(500)}`))
+        assert.strictEqual(endingOf(events)?._tag, "Finished", `message ${n}`)
+        for (const event of events) if (event._tag === "Notice") lines.push(event.message)
+        costs.push((yield* paid) - before)
       }
-    )
-  }
+      assert.isAtMost(Math.max(...costs), 2)
+      assert.strictEqual(costs.filter((cost) => cost > 0).length, 2)
+      assert.lengthOf(
+        lines.filter((line) => line.includes("not asked again")),
+        1
+      )
+      yield* chat.configure({ model: "another" })
+      const before = yield* paid
+      yield* chat.compress()
+      assert.isAbove((yield* paid) - before, 0)
+    }
+  )
 })
 
 it.effect(

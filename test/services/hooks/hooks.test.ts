@@ -102,17 +102,15 @@ describe("each event before has its event after", () => {
       /AfterTool.*AfterAgent/
     ]
   }
-  for (const [what, [work, answers, kinds]] of Object.entries(scenes)) {
-    it.effect(what, function* () {
-      const { chat, run, told } = yield* hookedAgent(work, answers)
-      yield* chat.append([{ content: user(text("before")) }, { content: model(text("so")) }])
-      yield* ended(yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("10 seconds") }))))
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(unpaired(told), [])
-      assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
-      for (const { before } of of(told, "PostCompress")) assert.isAbove(before, 0)
-    })
-  }
+  it.effect.each(Object.entries(scenes))("%s", function* ([, [work, answers, kinds]]) {
+    const { chat, run, told } = yield* hookedAgent(work, answers)
+    yield* chat.append([{ content: user(text("before")) }, { content: model(text("so")) }])
+    yield* ended(yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("10 seconds") }))))
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(unpaired(told), [])
+    assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
+    for (const { before } of of(told, "PostCompress")) assert.isAbove(before, 0)
+  })
 
   it.effect("a compression that is cancelled, with the size that stays", function* () {
     const { chat, told } = yield* hookedAgent(
