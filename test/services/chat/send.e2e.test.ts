@@ -157,28 +157,26 @@ const bad: ReadonlyArray<readonly [what: string, script: ReadonlyArray<Fake.Answ
 ]
 
 describe("any answer has one clear ending, and the conversation continues", () => {
-  for (const [name, script, expected] of bad) {
-    it.live(name, function* () {
-      const { chat, events: log, fake } = yield* against(first(...script))
-      const { error, events } = yield* taken(chat.send("question"))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", ...expected])
-      const last = endingOf(events) ?? assert.fail("it has not one ending")
-      if (last._tag === "Finished") {
-        assert.isUndefined(error)
-        assert.strictEqual(textOf(events), entries(yield* chat.conversation)[1]?.content.parts[0]?.text)
-      } else {
-        assert.isEmpty(log, "the conversation is what it was")
-        assert.isTrue("message" in last && last.message === error?.message)
-        assert.match(error?.message ?? "", /^[^\n]+[^\n.]$/)
-      }
-      const asked = (yield* fake.requests).length
-      const next = yield* taken(chat.send("and now?"))
-      assert.deepStrictEqual(next.events.map(brief), ["ModelInfo", "Content fine", "Finished STOP"])
-      const latest = (yield* fake.requests)[asked] ?? assert.fail("no request")
-      assert.deepStrictEqual(contentsOf(latest).at(-1), user(text("and now?")))
-      assert.lengthOf(contentsOf(latest), last._tag === "Finished" ? 3 : 1)
-    })
-  }
+  it.live.each(bad)("%s", function* ([, script, expected]) {
+    const { chat, events: log, fake } = yield* against(first(...script))
+    const { error, events } = yield* taken(chat.send("question"))
+    assert.deepStrictEqual(events.map(brief), ["ModelInfo", ...expected])
+    const last = endingOf(events) ?? assert.fail("it has not one ending")
+    if (last._tag === "Finished") {
+      assert.isUndefined(error)
+      assert.strictEqual(textOf(events), entries(yield* chat.conversation)[1]?.content.parts[0]?.text)
+    } else {
+      assert.isEmpty(log, "the conversation is what it was")
+      assert.isTrue("message" in last && last.message === error?.message)
+      assert.match(error?.message ?? "", /^[^\n]+[^\n.]$/)
+    }
+    const asked = (yield* fake.requests).length
+    const next = yield* taken(chat.send("and now?"))
+    assert.deepStrictEqual(next.events.map(brief), ["ModelInfo", "Content fine", "Finished STOP"])
+    const latest = (yield* fake.requests)[asked] ?? assert.fail("no request")
+    assert.deepStrictEqual(contentsOf(latest).at(-1), user(text("and now?")))
+    assert.lengthOf(contentsOf(latest), last._tag === "Finished" ? 3 : 1)
+  })
 
   it.live("an answer of 10 MB is accepted, and the next message still fits", function* () {
     const long = "All work and no play makes a long answer. ".repeat(2_500)
