@@ -74,8 +74,7 @@ describe("limits", () => {
       // So does the one above: both conversations are among its sources.
       const sources = yield* offered.sources
       assert.strictEqual(sources.length, 2)
-      const two = mentions(report.slice(report.indexOf("\n\n")))[0]
-      if (two === undefined) return assert.fail(`no handle in ${report}`)
+      const two = mentions(report.slice(report.indexOf("\n\n")))[0] ?? assert.fail(`no handle in ${report}`)
       const texts = yield* Effect.forEach(sources, (source) => Effect.result(source.recall(two)))
       assert.deepStrictEqual(
         texts.map((text) => (Result.isSuccess(text) ? text.success.text.includes("deep in the work") : false)),

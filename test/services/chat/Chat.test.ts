@@ -245,8 +245,7 @@ describe("recall", () => {
       const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
       const alpha = yield* filled("recall-alpha")
       const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
-      const [handle] = entry?.handles ?? []
-      if (handle === undefined) return assert.fail("no handle")
+      const [handle = assert.fail("no handle")] = entry?.handles ?? []
       // As a strategy or a session on disk does with what is large.
       yield* TempStore.use((store) => store.put(encode(secret)))
       const beta = yield* filled("recall-beta")

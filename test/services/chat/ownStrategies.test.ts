@@ -182,8 +182,7 @@ it.effect("a strategy may let the oldest messages leave before a request", () =>
       told.flatMap((event) => (event._tag === "ToolOutputMasked" ? [event.parts] : [])),
       [2]
     )
-    const [made] = events.filter((event) => event._tag === "Compressed")
-    if (made === undefined) return assert.fail("nothing left")
+    const [made = assert.fail("nothing left")] = events.filter((event) => event._tag === "Compressed")
     const { after, before, dropped, patch, status, strategy: by, trigger } = made
     assert.deepStrictEqual([status, by, trigger, before], ["LIMITED", "mine", "auto", of(2, 3, 4, 5, 6)])
     assert.deepStrictEqual(patch.drop, { from: entryId(2), to: entryId(3) })

@@ -93,8 +93,7 @@ describe("tool results are bounded on arrival", () => {
   it.effect.each(rows)("%s", function* ([, part, settings, check]) {
     const { chat, handles, shown } = yield* appended([part], settings)
     check(shown[0] ?? "")
-    const [handle] = handles
-    if (handle === undefined) return assert.fail("no handle")
+    const [handle = assert.fail("no handle")] = handles
     const whole = (yield* chat.recall(handle)).text
     const output = part.functionResponse?.response
     const texts = typeof output === "object" && output !== null ? Object.values(output) : [part.text]
@@ -125,8 +124,7 @@ describe("tool results are bounded on arrival", () => {
     }
     const { error } = yield* taken(chat.send("and now?"))
     assert.isUndefined(error)
-    const handle = entries(yield* chat.conversation)[1]?.handles[1]
-    if (handle === undefined) return assert.fail("no handle")
+    const handle = entries(yield* chat.conversation)[1]?.handles[1] ?? assert.fail("no handle")
     assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
   })
 
@@ -171,8 +169,7 @@ describe("old results are masked", () => {
     const [first] = entries(yield* chat.conversation).filter(({ content }) =>
       content.parts.some((part) => part.functionResponse !== undefined)
     )
-    const handle = first?.handles[0]
-    if (handle === undefined) return assert.fail("no handle")
+    const handle = first?.handles[0] ?? assert.fail("no handle")
     assert.strictEqual((yield* chat.recall(handle)).text, filler(0))
   })
 

@@ -136,8 +136,9 @@ describe("a chat's history", () => {
 
   it.effect("keeps system messages in place, and dropped ones behind the first", over(), function* () {
     const chat = yield* open()
-    const [mode, other] = ["Mode: act.", "Mode: talk."].map((content) => Prompt.systemMessage({ content }))
-    if (mode === undefined || other === undefined) return assert.fail("no modes")
+    const [mode = assert.fail("no modes"), other = assert.fail("no modes")] = ["Mode: act.", "Mode: talk."].map(
+      (content) => Prompt.systemMessage({ content })
+    )
     yield* talk(chat, 3)
     yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
     yield* chat.generateText({ prompt: Prompt.fromMessages([other, says(question(4))]) })
@@ -896,8 +897,7 @@ it.effect(
     yield* talk(chat, 16)
     const history = yield* historyOf(chat)
     assert.isDefined(snapshotOf(history))
-    const [handle] = mentions(wordsOf(history))
-    if (handle === undefined) return assert.fail("no handle")
+    const [handle = assert.fail("no handle")] = mentions(wordsOf(history))
     assert.include((yield* Recall.use((service) => service.recall(handle))).text, "Question ")
     assert.isTrue(yield* CompressedChat.use((service) => service.undo))
   }
