@@ -5,23 +5,10 @@ import path from "node:path"
 import packageJson from "../package.json" with { type: "json" }
 import { testTitles } from "../scripts/testTitles.ts"
 import { parseSettings } from "../src/domain/settings/SettingsText.ts"
-import { blocks, pages } from "./support/pages.ts"
+import { anchorsOf, blocks, linksOf, pages, withoutCode } from "./support/pages.ts"
 import { root } from "./support/paths.ts"
 
 /** What can be checked of the pages without running a command: files, links, scripts and settings that they name. */
-
-const withoutCode = (page: string) => page.replace(/^```[^]*?^```$/gm, "")
-
-/** The anchors of a page, as GitHub makes them. */
-const anchorsOf = (page: string): ReadonlySet<string> =>
-  new Set(
-    [...withoutCode(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
-      heading
-        .toLowerCase()
-        .replace(/[^\w\- ]/g, "")
-        .replaceAll(" ", "-")
-    )
-  )
 
 it("README has at most 150 lines", () => {
   const readme = readFileSync(path.join(root, "README.md"), "utf8")
@@ -81,7 +68,7 @@ describe.each([...pages])("$name", ({ name, text }) => {
 
   it("has working links", () => {
     const dead: Array<string> = []
-    for (const [, target = "", anchor] of withoutCode(text).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
+    for (const [target, anchor] of linksOf(text)) {
       const file = target === "" ? name : path.posix.join(path.posix.dirname(name), target)
       const place = path.join(root, file)
       if (!existsSync(place)) dead.push(target)

@@ -2,8 +2,6 @@ import * as everyEffect from "effect"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import * as everyAi from "effect/ai"
 import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import * as entry from "../../src/index.ts"
 import {
@@ -24,6 +22,7 @@ import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as PostgresSessionStore from "../../src/layers/session/PostgresSessionStore.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** The entry of the package, beside `effect/ai` in one file. */
@@ -248,7 +247,7 @@ describe("Palimpsest.layer", () => {
   })
 
   it.effect("keeps sessions in a home, also for the next process", function* () {
-    const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
+    const home = path.join(newFolder("home-"), "new")
     const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
       effect.pipe(Effect.provide(Palimpsest.layer({ home: Home.layer(home) })))
     yield* run(

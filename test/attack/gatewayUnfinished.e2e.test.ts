@@ -2,13 +2,11 @@ import { Deferred, Effect, Exit } from "effect"
 import { Buffer } from "node:buffer"
 import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
-import { mkdtemp } from "node:fs/promises"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import { gzipSync } from "node:zlib"
 import { program } from "../cli/program.ts"
 import { makeGateway, metricsToken, raw } from "../support/GatewayScene.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** Clients that never finish a request or never read an answer, and providers that lie. */
@@ -140,9 +138,7 @@ const asked = (url: string, target = "/v1/messages") =>
 /** Starts the built gateway, in a process of its own. */
 const started = Effect.fnUntraced(function* (upstream: string) {
   const { bundle } = yield* program
-  const home = yield* Effect.promise(() =>
-    mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "gateway-"))
-  )
+  const home = newFolder("gateway-")
   return yield* Effect.acquireRelease(
     Effect.callback<{ readonly pid: number; readonly url: string; readonly end: () => void }>((resume) => {
       const child = spawn(

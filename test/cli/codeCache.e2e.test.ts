@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { newFolder } from "../support/paths.ts"
 import { ended, startProcess } from "../support/serverProcess.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { type Around, example, program, run as runs } from "./program.ts"
@@ -13,7 +13,7 @@ import { type Around, example, program, run as runs } from "./program.ts"
 
 const run = (args: ReadonlyArray<string>, around: Around) => runs(args, { ...around, isAlone: true })
 
-const folder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "code-"))
+const folder = () => newFolder("code-")
 
 const inspect = (cache: string) => run(["inspect", example, "--json"], { env: { PALIMPSEST_CODE_CACHE: cache } })
 

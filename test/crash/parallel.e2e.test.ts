@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { bundledProgram } from "./bundledProgram.ts"
 import { chance } from "./sight.ts"
@@ -21,7 +21,7 @@ const endless = 2_000
 const fibers = 25
 
 const fresh = (): string => {
-  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "parallel-"))
+  const folder = newFolder("parallel-")
   for (const name of ["home", "user", "work"]) mkdirSync(path.join(folder, name))
   mkdirSync(path.join(folder, "work", ".git"))
   return folder
