@@ -1,5 +1,5 @@
-import { entryText } from "../../../src/domain/compression/Anchors.ts"
 import { Effect, Layer } from "effect"
+import { entryText } from "../../../src/domain/compression/Anchors.ts"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { sumsOf } from "../../../src/domain/evaluation/EvaluationReport.ts"

@@ -640,22 +640,20 @@ describe("paths", () => {
   })
 })
 
-describe("time", () => {
-  const stepsOf = (count: number): { readonly steps: number; readonly tokens: number } => {
-    const work = extractSnapshot(entriesOf(session(count)), { budget: 4_000, kept: [], cwd: "/work/app" })
-    for (let steps = 1; ; steps += 1) {
-      const step = work.next()
-      if (step.done === true) return { steps, tokens: estimateText(step.value.text) }
-    }
+const stepsOf = (count: number): { readonly steps: number; readonly tokens: number } => {
+  const work = extractSnapshot(entriesOf(session(count)), { budget: 4_000, kept: [], cwd: "/work/app" })
+  for (let steps = 1; ; steps += 1) {
+    const step = work.next()
+    if (step.done === true) return { steps, tokens: estimateText(step.value.text) }
   }
+}
 
-  it("grows as the conversation does", () => {
-    const messages = runsOf(100_000, 1_400)
-    const half = stepsOf(Math.floor(messages / 14))
-    const whole = stepsOf(Math.floor(messages / 7))
-    assert.isAtMost(whole.steps, half.steps * 2.4)
-    assert.isAtMost(whole.tokens, 4_000)
-  })
+it("time grows as the conversation does", () => {
+  const messages = runsOf(100_000, 1_400)
+  const half = stepsOf(Math.floor(messages / 14))
+  const whole = stepsOf(Math.floor(messages / 7))
+  assert.isAtMost(whole.steps, half.steps * 2.4)
+  assert.isAtMost(whole.tokens, 4_000)
 })
 
 it.each([
