@@ -14,7 +14,7 @@ import { partnersIn } from "../AnsweredCalls.ts"
 import { isFailure, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
-import { byEnds, endsOf, fitting, largestScale, newestFirst, shortener } from "./Budget.ts"
+import { byEnds, endsOf, largestScale, newestFirst, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
 
 /**
@@ -130,7 +130,8 @@ const rendered = ({ body, head, kind }: DigestRecord, scale: number): string => 
 const withoutOldest = (records: ReadonlyArray<DigestRecord>, chars: number): ReadonlyArray<DigestRecord> => {
   const newest = newestFirst(records)
   const byWorth = newestFirst(kinds).flatMap((kind) => newest.filter((record) => record.kind === kind))
-  const kept = new Set(fitting(byWorth, chars, (record) => rendered(record, scales.least).length + 1))
+  let left = chars
+  const kept = new Set(byWorth.filter((record) => (left -= rendered(record, scales.least).length + 1) >= 0))
   return records.filter((record) => kept.has(record))
 }
 

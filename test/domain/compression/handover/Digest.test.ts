@@ -54,6 +54,15 @@ const record = /^(?:\[e[1-9]\d*\] (?:user|agent|call|failed call|program|earlier
 const strayLine = (text: string) => text.split("\n").find((line) => !record.test(line) && !line.startsWith("  "))
 
 describe("digest", () => {
+  it.effect("leaves out no newer message in favour of an older one that is shorter", function* () {
+    const many = Array.from({ length: 400 }, (_, n) => user(text(`Message ${n}. ${"word ".repeat((n % 5) * 30)}`)))
+    const told = [...(yield* digest(many, 900)).matchAll(/Message (\d+)/g)].map(([, n]) => Number(n))
+    assert.deepStrictEqual(
+      told,
+      told.map((_, at) => 400 - told.length + at)
+    )
+  })
+
   it.effect("says how many older records it leaves out, and keeps the newest", function* () {
     const many = Array.from({ length: 400 }, (_, n) => user(text(`Message number ${n} of the user.`)))
     const shown = yield* digest(many, 500)
