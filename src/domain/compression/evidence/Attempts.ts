@@ -5,6 +5,7 @@ import { answerText, endedCommands, printedText, runningId } from "../../actions
 import type { Part } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import type { PartOfEntry } from "../AnsweredCalls.ts"
 import { type CheckKind, checksOf, isMilestone, programsOf, provesSuccess, runPrograms, succeeded } from "./Commands.ts"
@@ -260,7 +261,7 @@ export interface Results {
 }
 
 /** Returns what the calls left. `nameOf` names a file as a snapshot does. */
-export const resultsOf = ({ list }: Attempts, nameOf: (path: string) => string): Results => {
+export function* resultsOf({ list }: Attempts, nameOf: (path: string) => string): SlicedWork<Results> {
   const commands = new Map<string, CommandRun>()
   const checks = new Map<CheckKind, CheckRun>()
   for (const attempt of list) {
@@ -271,10 +272,12 @@ export const resultsOf = ({ list }: Attempts, nameOf: (path: string) => string):
       checks.delete(check)
       checks.set(check, { ...attempt, command: subject })
     }
+    yield
   }
   const later = new Later()
   const open: Array<readonly [subject: string, OpenFailure]> = []
   for (const attempt of [...list].reverse()) {
+    yield
     const { entry, failure, handle, kind, refusedBy, subject } = attempt
     if (kind === "no result") continue
     if (failure !== undefined && !later.ends(attempt)) {

@@ -487,9 +487,10 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   }
   const anchors = yield* weightsOf(state.weights)
   const { attempts, files, previous, summaries, tasks, todos } = state
+  const results = yield* resultsOf(attempts, (path) => nameOf(files, path))
   return {
     ...state,
-    ...resultsOf(attempts, (path) => nameOf(files, path)),
+    ...results,
     commits: attempts.commits.present.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
