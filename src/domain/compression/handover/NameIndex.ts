@@ -24,20 +24,23 @@ const pairsOf = (path: string): ReadonlyArray<string> => {
 }
 
 /** Returns the folders that stand in one another, of all paths that are no alternatives: `cli/strategy` of `cli/strategy/common.go`. */
-const foldersOf = ({ anchors, files }: Evidence): ReadonlySet<string> =>
-  new Set([
-    ...[...files.keys()].flatMap(pairsOf),
-    ...[...anchors].flatMap(([name, { kind }]) => (kind === "path" && !alternatives.test(name) ? pairsOf(name) : []))
-  ])
+function* foldersOf({ anchors, files }: Evidence): SlicedWork<ReadonlySet<string>> {
+  const folders = new Set([...files.keys()].flatMap(pairsOf))
+  for (const [name, { kind }] of anchors) {
+    if (kind === "path" && !alternatives.test(name)) for (const pair of pairsOf(name)) folders.add(pair)
+    yield
+  }
+  return folders
+}
 
 /** What only an output showed is seldom used later: the fields of an answer, a time of day. */
 const shownWeight = 0.5
 
-/** Matches what stands for a name: plurals of abbreviations (`IDs`), places (`N-1`), formats (`03d-%s.json`), and segments of marks alone (`d/-`). */
-const placeholder = /^[A-Z]{2,5}s$|^[NMijkmnx]-\d+$|%[a-z]|(?:^|\/)[-+]+(?:\/|$)/
+/** Matches what stands for a name: plurals of abbreviations (`IDs`), places (`N-1`), formats (`03d-%s.json`), and marks at an end (`d/-`). */
+const placeholder = /^[A-Z]{2,5}s$|^[NMijkmnx]-\d+$|%[a-z](?![\da-f])|^[-+]+\/|\/[-+]+$/
 
-/** Matches the parts of a replacement in a command: `s/paths`, `validation/g`. */
-const replacement = /^s\/|\/g$/
+/** Matches the parts of a replacement in a command (`s/paths`, `validation/g`), but no file of a folder `s`. */
+const replacement = /^s\/[^.]*$|^[^/]+\/g$/
 
 /** Matches the mark that replaces a secret. It is no name. */
 const redacted = /REDACTED/
@@ -54,18 +57,14 @@ export const isTransient = (path: string): boolean => transient.test(path)
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) ||
-  redacted.test(name) ||
-  tagLike.test(name) ||
-  placeholder.test(name) ||
-  replacement.test(name) ||
-  name.endsWith("$")
+  isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$")
 
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
   if (declared.has(name) || isMeaningless(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
+  if (placeholder.test(name) || replacement.test(name)) return false
   // Numbers, and sizes such as `62KB`.
   return !/^[\d_.,:/-]+(?:[KMGTkmgt]i?[Bb])?$/.test(name)
 }
@@ -75,7 +74,7 @@ const maxAlike = 4
 
 /** Returns a path without `./` before it, and without a slash or the number of a line (`common.go-117` of `grep -C`) after it, where it is a path without them. */
 const plainPath = (path: string): string => {
-  const plain = path.replace(/^\.\//, "").replace(/\/+$|(?<=\.[a-z]{1,5})-\d+$/, "")
+  const plain = path.replace(/^\.\//, "").replace(/\/+$|(?<=\.[a-z]{1,5})-\d{1,6}$/, "")
   return plain.includes("/") ? plain : path
 }
 
@@ -91,7 +90,7 @@ export function* rankedNames(
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
   // A name ends at a blank: of a folder with one, names have the rest alone.
   const rest = cwd === undefined || !/\s/.test(cwd) ? undefined : /\S*$/.exec(cwd)?.[0]
-  const folders = foldersOf(evidence)
+  const folders = yield* foldersOf(evidence)
   for (const [whole, { aimed, kind, used, weight }] of evidence.anchors) {
     yield
     const name =

@@ -71,6 +71,16 @@ describe("the rank of names", () => {
     for (const name of ["entire/sessions", "cli/strategy", "baseURL", "cmd/cli/main.go"]) assert.include(names, name)
   })
 
+  it.each([
+    "https://gitlab.example/acme/pay/-/merge_requests/12",
+    "https://files.example/caf%c3%a9.md",
+    "s/main.py",
+    "src/parsers/g",
+    "logs/app.log-20240611"
+  ])("has %s, which only looks like a placeholder, a replacement or the number of a line", (name) =>
+    assert.include(ranked(user(text(`Look at ${name} first`))), name)
+  )
+
   it("leaves out most of many names that differ in their numbers alone, and the tags of a program's text", () => {
     const served = Array.from({ length: 99 }, (_, index) => `GET /items/${index}`).join("\n")
     const told = user(text("<turn_aborted>\nThe user stopped render_all.\n</turn_aborted>"))
