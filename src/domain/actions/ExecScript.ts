@@ -89,12 +89,19 @@ const simpleAt = (
   return { value: word === "true" ? true : word === "false" ? false : known.get(word), end: name }
 }
 
+/** Characters of an expression that is passed over. Behind a longer one, nothing is read. */
+const maxPassedChars = 1_000
+
 /** Returns where the next item of a list or an object begins, or the bracket that closes it. Of the one before, the rest is passed over. */
-const nextItem = (text: string, from: number, end: number, close: string): number => {
+const nextItem = (text: string, from: number, end: number): number => {
   let at = afterBlank(text, end)
-  if (text[at] === close) return at
-  const length = text.slice(at).search(/[,\]}]/)
-  at = length < 0 ? text.length : Math.max(from, at + length)
+  let open = 0
+  for (let char = text.charAt(at); char !== "" && (open > 0 || !/[,\]}]/.test(char)); char = text.charAt(at)) {
+    if (at - end > maxPassedChars) return text.length
+    if (/[([{]/.test(char)) open += 1
+    else if (/[)\]}]/.test(char)) open = Math.max(0, open - 1)
+    at = afterBlank(text, endOf(quoted, text, at) ?? endOf(template, text, at) ?? at + 1)
+  }
   return text[at] === "," ? afterBlank(text, at + 1) : Math.max(from + 1, at)
 }
 
@@ -104,7 +111,7 @@ const listAt = (text: string, at: number, known: ReadonlyMap<string, unknown>, d
   while (next < text.length && text[next] !== "]") {
     const item = literalAt(text, next, known, depth)
     values.push(item?.value)
-    next = nextItem(text, next, item?.end ?? next, "]")
+    next = nextItem(text, next, item?.end ?? next)
   }
   return { value: values, end: next + 1 }
 }
@@ -118,8 +125,8 @@ const objectAt = (text: string, at: number, known: ReadonlyMap<string, unknown>,
     const key = string === undefined ? text.slice(next, end) : unescaped(text.slice(next + 1, end - 1))
     const colon = afterBlank(text, end)
     const field = text[colon] === ":" ? literalAt(text, colon + 1, known, depth) : { value: known.get(key), end }
-    if (field?.value !== undefined) value[key] = field.value
-    next = nextItem(text, next, field?.end ?? colon + 1, "}")
+    if (end > next && field?.value !== undefined) value[key] = field.value
+    next = nextItem(text, next, field?.end ?? colon + 1)
   }
   return { value, end: next + 1 }
 }

@@ -319,7 +319,10 @@ it.each([
   ["10 * 1_000", "after a sum"],
   ["join(a, b)", "after a call"],
   ["[a.b, ...c]", "after a list of them"],
-  ["{ a: b.c, d: e() }", "after an object of them"]
+  ["{ a: b.c, d: e() }", "after an object of them"],
+  ["wait({ a: 1 }, [2])", "after a call with an object and a list"],
+  ["(() => { return '}, ' })()", "after a function"],
+  ["1, ...(a ? { b: 1 } : {})", "after what is spread under a condition"]
 ])("the command of a script of Codex is read behind %s, %s", (value) => {
   const [action] = did("exec", { input: `text(await tools.exec_command({ first: ${value}, cmd: "npm test" }))` })
   assert.strictEqual(action?._tag === "Command" ? action.command : undefined, "npm test")
