@@ -298,13 +298,14 @@ const readAnswer = (item: Json, at: Locate): ItemMessage | Problem => {
   return resultMessage({ answer, exact: () => exact, failsAs: (name) => saysItFailed(name, firstText(value)) })
 }
 
-const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs"])
+const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs", "error"])
 
-/** Returns what the provider's own tool answered: an image, a text, or how the call ended. */
+/** Returns what the provider's own tool answered: why it failed, an image, a text, or how the call ended. */
 const providerResult = (item: Json): unknown => {
-  const { output = item.outputs ?? item.results ?? item.result, type } = item
+  const { error, type } = item
+  const output = error ?? item.output ?? item.outputs ?? item.results ?? item.result
   if (output === undefined || output === null) return textAt(item, "status") ?? ""
-  if (type !== "image_generation_call" || typeof output !== "string") {
+  if (type !== "image_generation_call" || output === error || typeof output !== "string") {
     return typeof output === "string" ? output : JSON.stringify(output)
   }
   return [{ type: "input_image", image_url: `data:image/png;base64,${output}` }]
@@ -324,10 +325,8 @@ const readProviderCall = (item: Json, type: string, at: Locate, place: string | 
   const made = messageOf("model", [callPiece({ id, name, args }, own === undefined ? () => undefined : at([own]))])
   const call = id === undefined ? undefined : { id, name }
   if (callId !== undefined) return { ...made, call }
-  const result = answerPiece(
-    { id, name, failed: item.status === "failed", content: providerResult(item) },
-    () => undefined
-  )
+  const failed = item.status === "failed" || (item.error ?? undefined) !== undefined
+  const result = answerPiece({ id, name, failed, content: providerResult(item) }, () => undefined)
   return {
     ...made,
     call,

@@ -50,6 +50,16 @@ describe("call arguments", () => {
 })
 
 describe("tool results", () => {
+  it.each<readonly [item: object, response: object]>([
+    [{ type: "mcp_call", id: "c", error: "no such", output: null }, { error: "no such" }],
+    [{ type: "image_generation_call", id: "c", error: { code: 5 }, result: null }, { error: '{"code":5}' }],
+    [{ type: "mcp_call", id: "c", error: null, output: "found" }, { output: "found" }],
+    [{ type: "web_search_call", id: "c", status: "failed" }, { error: "failed" }]
+  ])("of a tool that the provider runs are errors where it says so: %o", (payload, expected) => {
+    const [, answer] = drafts(ok(readRecords([meta(), item(payload)])))
+    assert.deepStrictEqual(answer?.content.parts[0]?.functionResponse?.response, expected)
+  })
+
   it("of a patch that did not apply are errors, so that no file counts as changed", () => {
     const [asked, answer] = drafts(
       ok(
