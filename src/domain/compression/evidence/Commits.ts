@@ -146,8 +146,10 @@ const switchedTo = (task: string, words: ReadonlyArray<string>, output: string):
   const begins = words.some((word) => /^(?:-[bBcC]|--(?:force-)?create|--orphan)$/.test(word))
   const [place, ...others] = words.filter((word) => !/^-./.test(word)).slice(begins ? 1 : 0)
   if (place === undefined || place === "HEAD" || place === "@") return undefined
-  const isFiles = others.length > 0 || words.includes("--") || fileLike.test(place) || /^Updated \d+ path/m.test(output)
-  return task === "checkout" && !begins && isFiles ? undefined : place
+  if (task !== "checkout" || begins) return place
+  // Git quotes the name of a branch: `Switched to branch 'v1.x'`.
+  const isFile = fileLike.test(place) && !output.includes(`'${place}'`)
+  return isFile || others.length > 0 || words.includes("--") || /^Updated \d+ path/m.test(output) ? undefined : place
 }
 
 /** Returns the log after a task that worked, but for a commit that it makes. `all`: the commits of its folder. */

@@ -477,6 +477,12 @@ describe("commits that were taken back are no longer told, and their files neith
     ["one on a branch that begins here", "A", ["git checkout -b next"], ["git reset --hard HEAD~1"]],
     ["one back on its branch", "A", ["git switch next"], ["git switch main"], ["git reset --hard HEAD~1"]],
     ["one before a merge of them", "A", ["git switch next && git merge main"], ["git reset --hard HEAD~2"]],
+    [
+      "one on a branch named as a file",
+      "A B",
+      ["git checkout v1.x", "Switched to branch 'v1.x'"],
+      ["git reset HEAD~1"]
+    ],
     ["one after files were checked out", "A", ["git checkout b.ts && git checkout HEAD~1 lib"], ["git reset HEAD~1"]],
     ["a file in a folder named as a remote", "A B", ["git reset -- origin/notes.md"]]
   ])("by a reset to %s", (_, commits, ...runs) => {
