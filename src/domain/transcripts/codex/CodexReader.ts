@@ -125,13 +125,13 @@ class Rollout {
     text: string,
     line: number
   ): Problem | undefined {
-    const isCarried = item.type === carrier && "palimpsest" in record
-    const found = isCarried
-      ? carriedMessage(item.role, record, text)
-      : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
+    const found =
+      item.type === carrier && "palimpsest" in record
+        ? carriedMessage(item.role)
+        : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
     if (found === undefined) return undefined
     if (isProblem(found)) return problemUnder(root.join("."), found)
-    const whole = isCarried ? found : withMarks(found, record, text)
+    const whole = withMarks(found, record, text)
     if (isProblem(whole)) return whole
     this.add(this.join(this.open, whole, readMarks(record), line, at, textAt(item, "id")))
     if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
@@ -305,9 +305,9 @@ class Rollout {
       return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
     const carried: Array<Turn> = []
     for (const [index, message] of messages.entries()) {
-      const found = isJson(message)
-        ? carriedMessage(message.role, message, "")
-        : recordProblem("", "expected a message")
+      if (!isJson(message)) return recordProblem(`palimpsest.messages[${index}]`, "expected a message")
+      const empty = carriedMessage(message.role)
+      const found = isProblem(empty) ? empty : withMarks(empty, message, "")
       if (isProblem(found)) return problemUnder(`palimpsest.messages[${index}]`, found)
       carried.push(this.join(undefined, found, {}, line, timeAt(record), undefined))
     }

@@ -97,10 +97,10 @@ export const withMarks = (found: ItemMessage, record: Json, text: string): ItemM
     : { ...found, author: markedAuthor(readMarks(record), found.author), parts: exact ?? found.parts }
 }
 
-/** Reads a message for which Codex has no form: all of it stands beside. */
-export const carriedMessage = (role: unknown, record: Json, text: string): ItemMessage | Problem =>
+/** Returns a message for which Codex has no form: all of it stands beside. */
+export const carriedMessage = (role: unknown): ItemMessage | Problem =>
   role === "user" || role === "model"
-    ? withMarks(messageOf(role, []), record, text)
+    ? messageOf(role, [])
     : recordProblem("role", 'expected "user" or "model" in a message of ours')
 
 /** Calls and thoughts are items of their own, no blocks. */

@@ -4,8 +4,9 @@ import { actionsOf } from "../../../../src/domain/actions/Actions.ts"
 import { payload } from "../../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
 import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
 import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
-import { drafts, ok, reading } from "../../../support/reading.ts"
+import { bad, drafts, ok, reading } from "../../../support/reading.ts"
 
 const read = reading(codexReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
@@ -47,6 +48,14 @@ describe("call arguments", () => {
     const line = `{"type":"response_item","payload":{"type":"custom_tool_call","name":"f","input":"\\u0061\\ud83d","call_id":"c"}}`
     assert.strictEqual(exact(drafts(ok(read([line])))[0]), spliced('{"input":"\\u0061\\ud83d"}'))
   })
+})
+
+it.each([
+  ["palimpsest.escaped", "user", { escaped: 5 }],
+  ["payload.role", "tool", { escaped: [] }]
+])("the problem of a message that only stands beside its item names its place: %s", (place, role, palimpsest) => {
+  const problem = bad(readRecords([meta(), { ...item({ type: "other", role }), palimpsest }]))
+  assert.strictEqual(problemText(problem).split(":")[0], place)
 })
 
 describe("tool results", () => {
