@@ -104,8 +104,9 @@ export function* rankedNames(
     // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue
-    // In an output they are words, unless a path has them.
-    if (!used && alternatives.test(name) && !pairsOf(name).some((pair) => folders.has(pair))) continue
+    // In an output they are words, unless a path or the user's focus has them.
+    if (!used && alternatives.test(name) && !isWanted(name) && !pairsOf(name).some((pair) => folders.has(pair)))
+      continue
     const known = weights.get(name)
     weights.set(name, {
       kind,

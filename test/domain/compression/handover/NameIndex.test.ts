@@ -71,6 +71,15 @@ describe("the rank of names", () => {
     for (const name of ["entire/sessions", "cli/strategy", "baseURL", "cmd/cli/main.go"]) assert.include(names, name)
   })
 
+  it("has words with a slash that only an output shows where the focus mentions them", () => {
+    const evidence = Work.runSync(gatherEvidence(entriesOf(ran("bash", { command: "ls" }, "main/master test/support"))))
+    const names = Work.runSync(rankedNames(evidence, (name) => name === "test/support"))
+    assert.deepStrictEqual(
+      names.filter((name) => name.includes("/")),
+      ["test/support"]
+    )
+  })
+
   it.each([
     "https://gitlab.example/acme/pay/-/merge_requests/12",
     "https://files.example/caf%c3%a9.md",
