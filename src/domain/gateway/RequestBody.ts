@@ -68,13 +68,16 @@ export const mayNameState = (text: string): boolean => {
   )
 }
 
+const notTrue: ReadonlySet<unknown> = new Set([undefined, null, false])
+
 /** Whether a provider may go on with a request after its client has left, so that nobody counts the answer. */
 export const mayGoOn = (text: string): boolean => {
   const members = membersOf(text)
   // A provider may take a key for the same that is written with escapes, or twice.
   if (members === undefined || [...members.keys()].some((key) => key.includes("\\"))) return /background|\\u/.test(text)
   const valueAt = valuesIn(text, members)
-  return [...members.keys()].some((key) => isBackground(key) && valueAt(key) === true)
+  // Servers in Python take "true" and 1 for true.
+  return [...members.keys()].some((key) => isBackground(key) && !notTrue.has(valueAt(key)))
 }
 
 const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {

@@ -317,6 +317,9 @@ describe("a request whose tokens are counted", () => {
   it.each([
     [`{"input":"x","background":true}`, true],
     [`{"input":"x","background":false}`, false],
+    [`{"input":"x","background":null}`, false],
+    [`{"input":"x","background":"true"}`, true],
+    [`{"input":"x","background":1}`, true],
     [`{"input":"x","background":false,"Background":true}`, true],
     [`{"input":"in the background"}`, false],
     [`{"b\\u0061ckground":true}`, true],
