@@ -168,7 +168,8 @@ const bytesPerToken = 4
 
 /** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answers that it allows. */
 export const likelyCost = (route: Route, bytes: number, text = ""): number => {
-  const members = containerSpans(text, afterSpace(text, 0))?.elements ?? []
+  // Servers in Python skip a byte order mark.
+  const members = containerSpans(text, afterSpace(text, text.startsWith("\ufeff") ? 1 : 0))?.elements ?? []
   const length = largestAt(text, members, costKeys) ?? answerLength(modelOf(route, text))
   return Math.ceil(bytes / bytesPerToken) + (largestAt(text, members, countKeys) ?? 1) * length
 }

@@ -339,6 +339,7 @@ describe("the tokens that a request may cost", () => {
     ["openai", `{"model":"m","max_tokens":100,"n":3}`, 300],
     ["openai", `{"model":"m","max_tokens":100,"n":null}`, 100],
     ["openai", `{"model":"m","max_tokens":"100","n":"3"}`, 300],
+    ["openai", `\ufeff{"model":"m","max_tokens":100,"n":3}`, 300],
     ["openai", `{"model":"m","max_tokens":100,"best_of":4,"n":2}`, 400],
     ["openai", `{"model":"gpt-4o","max_tokens":-1,"n":2}`, 2 * answerLength("gpt-4o")],
     ["openai", `{"model":"m","max_tokens":100,"reasoning":{"max_tokens":300}}`, 300],
