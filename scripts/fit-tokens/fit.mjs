@@ -129,9 +129,9 @@ ${lines(fitted)
 const east = eastTiers()
 const emoji = emojiDigits()
 if (!process.argv.includes("--report")) writeFileSync(target, written(east, emoji, ""))
-const { classCell, columns, costBits, fixedCost, gap, lay, levelLetters, levels, machine } =
+const { classCell, columns, costBits, fixedCost, gap, layoutCosts, levelLetters, levels, machine } =
   await import("../../src/domain/tokens/TokenMachine.ts")
-const layout = lay()
+const layout = layoutCosts()
 const usual = layout.classCosts
 /** The number of costs. */
 const cells = usual + 2 * columns

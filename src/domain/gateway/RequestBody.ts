@@ -68,13 +68,16 @@ export const mayNameState = (text: string): boolean => {
   )
 }
 
+const notTrue: ReadonlySet<unknown> = new Set([undefined, null, false])
+
 /** Whether a provider may go on with a request after its client has left, so that nobody counts the answer. */
 export const mayGoOn = (text: string): boolean => {
   const members = membersOf(text)
   // A provider may take a key for the same that is written with escapes, or twice.
   if (members === undefined || [...members.keys()].some((key) => key.includes("\\"))) return /background|\\u/.test(text)
   const valueAt = valuesIn(text, members)
-  return [...members.keys()].some((key) => isBackground(key) && valueAt(key) === true)
+  // Servers in Python take "true" and 1 for true.
+  return [...members.keys()].some((key) => isBackground(key) && !notTrue.has(valueAt(key)))
 }
 
 const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {
@@ -125,14 +128,9 @@ export const modelOf = ({ model }: Route, text: string): string => {
 }
 
 /** Keys of the maximum length of an answer, and of the number of answers, without marks and capitals. */
-const lengthKeys: ReadonlySet<string> = new Set([
-  "maxtokens",
-  "maxcompletiontokens",
-  "maxoutputtokens",
-  // Thinking between calls may take more than the answer.
-  "budgettokens",
-  "thinkingbudget"
-])
+const lengthKeys: ReadonlySet<string> = new Set(["maxtokens", "maxcompletiontokens", "maxoutputtokens"])
+/** Keys of the tokens that an answer may cost. Thinking between calls may cost more than the maximum length, and takes no room of the window. */
+const costKeys: ReadonlySet<string> = new Set([...lengthKeys, "budgettokens", "thinkingbudget"])
 const countKeys: ReadonlySet<string> = new Set(["n", "bestof", "candidatecount"])
 /** Keys of objects that have some of them. */
 const configKeys: ReadonlySet<string> = new Set(["generationconfig", "thinkingconfig", "thinking", "reasoning"])
@@ -158,7 +156,9 @@ const largestAt = (
         : keys.has(name)
           ? parsedOrUndefined(text.slice(start, end))
           : undefined
-    if (typeof value === "number" && value > (largest ?? 0)) largest = value
+    // Servers in Python take "8" for 8.
+    const number = typeof value === "string" ? Number(value) : value
+    if (typeof number === "number" && number > (largest ?? 0)) largest = number
   }
   return largest
 }
@@ -168,8 +168,9 @@ const bytesPerToken = 4
 
 /** Returns the tokens that a request of so many bytes may cost: its own, and those of the longest answers that it allows. */
 export const likelyCost = (route: Route, bytes: number, text = ""): number => {
-  const members = containerSpans(text, afterSpace(text, 0))?.elements ?? []
-  const length = largestAt(text, members, lengthKeys) ?? answerLength(modelOf(route, text))
+  // Servers in Python skip a byte order mark.
+  const members = containerSpans(text, afterSpace(text, text.startsWith("\ufeff") ? 1 : 0))?.elements ?? []
+  const length = largestAt(text, members, costKeys) ?? answerLength(modelOf(route, text))
   return Math.ceil(bytes / bytesPerToken) + (largestAt(text, members, countKeys) ?? 1) * length
 }
 

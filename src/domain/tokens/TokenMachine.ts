@@ -414,8 +414,8 @@ interface Layout extends Modes {
   readonly classCosts: number
 }
 
-/** How costs are laid out. */
-export const lay = (): Layout => {
+/** Lays out the costs in cells. */
+export const layoutCosts = (): Layout => {
   const modes = listModes()
   const blocks = new Map<string, Pairs>()
   let at = modes.rows * columns
@@ -547,7 +547,7 @@ const addPairs = (steps: Int32Array, costs: Int16Array, mode: Mode, pairs: Pairs
 }
 
 const makeMachine = (): Machine => {
-  const layout = lay()
+  const layout = layoutCosts()
   const costs = readCosts(fitted.join(""), layout.classCosts + 2 * columns)
   const tables = columnTables()
   const { kindClasses, kinds, slots } = tables

@@ -40,11 +40,24 @@ const parts =
 const escapeOf = (escape: string, char: string): string =>
   letters[char] ?? (/[\\.+*?()|[\]{}^$#&~trfv-]/.test(char) ? escape : char)
 
+/** Bytes that are no UTF-8, which our own engine reads as U+FFFD, and Rust as no character. */
+const invalidBytes = "(?-u:[\\x80-\\xff]{1,3})"
+
+/** A part of a pattern in Rust's dialect. It may match more: our own engine reads the files once more. */
+const rustOf = (part: string): string => {
+  if (part === "{") return "\\{"
+  // Our own engine reads lines without the carriage return at their end, and takes any other for a character.
+  if (part === "$") return "(?:\\r?$)"
+  const text = part.replace(/\\(.)/gu, escapeOf)
+  const isNegated = text.includes("[^")
+  return part === "." || isNegated || part.includes("\ufffd") ? `(?:${text}|${invalidBytes})` : text
+}
+
 /** Translates a pattern to Rust's dialect. Undefined when it has a part that the two may read differently. */
 const toRust = (source: string): string | undefined => {
   const all = source.match(parts) ?? []
   if (all.join("") !== source) return undefined
-  return all.map((part) => (part === "{" ? "\\{" : part.replace(/\\(.)/gu, escapeOf))).join("")
+  return all.map(rustOf).join("")
 }
 
 /** Reads the pattern of a search. */

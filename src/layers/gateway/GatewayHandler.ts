@@ -24,7 +24,7 @@ import { holding, late, type Upstream, UpstreamFailed } from "./Upstream.ts"
 /** Options of the handler: the upstreams, and the access of clients. */
 export interface GatewayHandlerOptions extends AccessOptions {
   readonly upstreams: Readonly<Record<Provider, string>>
-  /** Bodies above this size are streamed through unread. */
+  /** Bodies above this size are streamed through unread, or refused where they must be read. */
   readonly maxBodyBytes: number
   /** Seconds without a byte after which the connection to a provider is closed. */
   readonly silentSeconds: number
@@ -98,16 +98,18 @@ interface Admitted {
   readonly passing: ProxiedRequest
   readonly owner: string
   readonly isOperators: boolean
+  /** Whether its body counts: for the operator, or in a budget of tokens. */
+  readonly mustBeRead: boolean
 }
 
 const stateRefusal = "with a token of this server a request cannot name state that the provider keeps"
 
 /** Why a body is refused: where the operator pays, or has set a budget of tokens. */
-const bodyRefusal = Effect.fnUntraced(function* ({ isOperators, owner, passing }: Admitted, text: string | undefined) {
-  const { account, route } = passing
-  const limiter = yield* TenantLimiter
-  const isLimited = isOperators || Number.isFinite(limiter.limits(account).tokens)
-  if (!isLimited) return undefined
+const bodyRefusal = Effect.fnUntraced(function* (
+  { isOperators, mustBeRead, owner, passing: { route } }: Admitted,
+  text: string | undefined
+) {
+  if (!mustBeRead) return undefined
   if (text === undefined) {
     const why = isOperators ? "a token of this server" : "a budget of tokens"
     return refuse(403, `with ${why} the body must be JSON that can be read, within the size limit`)
@@ -201,7 +203,9 @@ const work = Effect.fnUntraced(function* (
   const query = [...own.filter(({ name }) => carried.query.every((given) => given.name !== name)), ...carried.query]
   const path = `${url.pathname.replace(/\/$/, "")}${targetText({ ...target, query })}`
   const declared = Number(headers["content-length"] ?? 0)
-  const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
+  const { limits } = yield* TenantLimiter
+  const mustBeRead = isOperators || Number.isFinite(limits(account).tokens)
+  const isRead = route !== undefined && (declared <= maxBodyBytes || mustBeRead)
   const received: Received = isRead
     ? yield* receive(request, options, holder)
     : { bytes: Buffer.alloc(0), text: undefined, held: 0, isWhole: false }
@@ -221,8 +225,8 @@ const work = Effect.fnUntraced(function* (
     const reserved = yield* Effect.result(reserve(account, route, passing.bodyBytes, received.text))
     if (Result.isFailure(reserved)) return yield* refused(response, route, beyondLimit(reserved.failure))
   }
-  if (route !== undefined && (received.isWhole || isOperators)) {
-    return yield* passRoute({ passing, owner, isOperators }, received, route)
+  if (route !== undefined && (received.isWhole || mustBeRead)) {
+    return yield* passRoute({ passing, owner, isOperators, mustBeRead }, received, route)
   }
   yield* counted(passing, "unread")
   const hasBody = declared > 0 || headers["transfer-encoding"] !== undefined

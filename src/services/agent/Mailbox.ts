@@ -4,7 +4,7 @@ import { Effect, Stream, SubscriptionRef } from "effect"
 export interface Mailbox {
   /** Adds a text, which must start with the runtime mark. */
   readonly put: (text: string) => Effect.Effect<void>
-  /** Passes all texts to `use`, in order of arrival. They stay in the mailbox if `use` fails or is interrupted. */
+  /** Passes all texts to `use`, in order of arrival. They stay in the mailbox if `use` fails or is interrupted. One delivery at a time, and no `withdraw` meanwhile. */
   readonly deliver: <A, E, R>(use: (texts: ReadonlyArray<string>) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Removes a text. Returns whether it was still there. */
   readonly withdraw: (text: string) => Effect.Effect<boolean>

@@ -29,14 +29,14 @@ export interface SentBeginning<V, M> {
   readonly turn: Semaphore.Semaphore
 }
 
-/** Returns what is held of the longest of these beginnings, none of which is empty. It counts as used now. */
-const longest = <A>(held: BoundedMap<string, A>, names: ReadonlyArray<string>): A | undefined => {
+/** Returns what is held for the longest of these beginnings, but for the empty one. It counts as used now. */
+const findLongest = <A>(held: BoundedMap<string, A>, names: ReadonlyArray<string>): A | undefined => {
   for (let at = names.length - 1; at > 0; at -= 1) {
     const name = names[at] ?? ""
-    const found = held.get(name)
-    if (found === undefined) continue
-    held.set(name, found)
-    return found
+    const value = held.get(name)
+    if (value === undefined) continue
+    held.set(name, value)
+    return value
   }
   return undefined
 }
@@ -58,20 +58,20 @@ export class KnownConversations<V extends CountedMessages, M = never> {
 
   /** Returns what is sent in place of the longest beginning that was compressed, by whatever conversation. */
   view(names: ReadonlyArray<string>): V | undefined {
-    return longest(this.views, names)
+    return findLongest(this.views, names)
   }
 
   /** Finds the beginning that was sent last, and knows the whole conversation from then on. */
   find(names: ReadonlyArray<string>): SentBeginning<V, M> {
     const length = names.length - 1
-    const before = longest(this.sent, names)
+    const before = findLongest(this.sent, names)
     if (before?.length === length) return before
     const view = this.view(names)
     // A conversation that was continued is not looked up again. At a compression, conversations may branch.
     const continued = before !== undefined && before.length > (view?.messages ?? 0) ? before : undefined
     if (continued !== undefined) this.sent.delete(continued.name)
     const counted = before?.counted ?? nothingCounted
-    const found: SentBeginning<V, M> = {
+    const beginning: SentBeginning<V, M> = {
       name: names[length] ?? "",
       length,
       counted: view === undefined || view.messages < counted.messages ? counted : view,
@@ -79,8 +79,8 @@ export class KnownConversations<V extends CountedMessages, M = never> {
       measured: before?.measured,
       turn: continued?.turn ?? Semaphore.makeUnsafe(1)
     }
-    if (length > 0) this.sent.set(found.name, found)
-    return found
+    if (length > 0) this.sent.set(beginning.name, beginning)
+    return beginning
   }
 
   /** Remembers a compression for all conversations with the same beginning. `before` is the one that it replaces; any other that stands for as many messages stays. */

@@ -21,7 +21,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { isSystem } from "./ChatHistory.ts"
-import { type Call, guarded, type GuardedCalls, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
+import { type Call, type GuardedCalls, guardMethods, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
 import {
   aiError,
   type CallOptions,
@@ -129,7 +129,7 @@ export class CompressedChat extends Context.Service<
     yield* provided(chat, "make", record(recorded))
 
     return {
-      ...guarded<ReadyTurn, Model, AiChat.Chat>(calls, base, {
+      ...guardMethods<ReadyTurn, Model, AiChat.Chat>(calls, base, {
         call: (ask) => aloneCall(chat, ask),
         stream: (ask) => aloneStream(chat, ask)
       }),

@@ -11,7 +11,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ConversationKey } from "./ConversationKey.ts"
-import { type Call, guarded, type GuardedCalls, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
+import { type Call, type GuardedCalls, guardMethods, type ReadyCall, type StreamCall } from "./GuardedCalls.ts"
 import * as KeyedConversations from "./KeyedConversations.ts"
 import {
   findPrompt,
@@ -158,7 +158,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
         : Effect.fail(invalidInput(method, problem)),
     restore: () => Effect.void
   }
-  const model = guarded<ReadyCall, never, LanguageModel.LanguageModel>(calls, inner, {
+  const model = guardMethods<ReadyCall, never, LanguageModel.LanguageModel>(calls, inner, {
     call: (ask) => recalling(prompts, ask),
     stream: (ask) => recallingStream(prompts, ask)
   })

@@ -139,7 +139,7 @@ interface Wrapping<R> {
  * Guards the methods of a language model, or of a chat over one. They are generic in what the model resolves, toolkits and schemas, which are passed
  * through unchanged.
  */
-export const guarded = <A extends ReadyCall, R, M extends Methods>(
+export const guardMethods = <A extends ReadyCall, R, M extends Methods>(
   calls: GuardedCalls<A>,
   methods: M,
   { call, stream }: Wrapping<R>

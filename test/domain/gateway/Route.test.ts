@@ -184,7 +184,10 @@ describe("the body of a request", () => {
     ],
     [`{"messages":[{"role":"system"},{"role":"developer"}],"max_completion_tokens":6,"n":1}`, 2, 0, 6, true],
     [`{"messages":[{},{"role":"system"}],"max_output_tokens":7,"functions":[]}`, 0, 2, 7, false],
-    [`{"messages":[{}],"max_tokens":"8","tools":{}}`, 0, 1, undefined, false],
+    [`{"messages":[{}],"max_tokens":"8","tools":{}}`, 0, 1, 8, false],
+    [`{"messages":[{}],"max_tokens":"many","functions":[]}`, 0, 1, undefined, false],
+    // Between calls, Claude may think for longer than its answer is.
+    [`{"messages":[{}],"max_tokens":9,"thinking":{"type":"enabled","budget_tokens":90}}`, 0, 1, 9, true],
     // Clients of local servers ask for no limit.
     [`{"messages":[{}],"max_tokens":-1}`, 0, 1, undefined, true],
     [`{"messages":[{}],"background":true,"conversation":null}`, 0, 1, undefined, false]
@@ -317,6 +320,9 @@ describe("a request whose tokens are counted", () => {
   it.each([
     [`{"input":"x","background":true}`, true],
     [`{"input":"x","background":false}`, false],
+    [`{"input":"x","background":null}`, false],
+    [`{"input":"x","background":"true"}`, true],
+    [`{"input":"x","background":1}`, true],
     [`{"input":"x","background":false,"Background":true}`, true],
     [`{"input":"in the background"}`, false],
     [`{"b\\u0061ckground":true}`, true],
@@ -332,6 +338,8 @@ describe("the tokens that a request may cost", () => {
     ["openai", `{"model":"m","max_tokens":100}`, 100],
     ["openai", `{"model":"m","max_tokens":100,"n":3}`, 300],
     ["openai", `{"model":"m","max_tokens":100,"n":null}`, 100],
+    ["openai", `{"model":"m","max_tokens":"100","n":"3"}`, 300],
+    ["openai", `\ufeff{"model":"m","max_tokens":100,"n":3}`, 300],
     ["openai", `{"model":"m","max_tokens":100,"best_of":4,"n":2}`, 400],
     ["openai", `{"model":"gpt-4o","max_tokens":-1,"n":2}`, 2 * answerLength("gpt-4o")],
     ["openai", `{"model":"m","max_tokens":100,"reasoning":{"max_tokens":300}}`, 300],
@@ -344,6 +352,7 @@ describe("the tokens that a request may cost", () => {
     ["gemini", `{"contents":[],"generation_config":{"max_output_tokens":100,"candidate_count":2}}`, 200],
     ["gemini", `{"generationConfig":{"maxOutputTokens":100},"generationConfig":{"candidateCount":3}}`, 300],
     ["gemini", `{"contents":[],"generationConfig":{"candidateCount":2}}`, 2 * answerLength("gemini-2.5-pro")],
+    ["openai", `{"max_tokens":100,"n":${"[".repeat(5_000)}${"]".repeat(5_000)}}`, 100],
     ["gemini", `${`{"thinking":`.repeat(50_000)}{"n":9}${"}".repeat(50_000)}`, answerLength("gemini-2.5-pro")]
   ] as const)("holds back for %s: %.80s: %d", (api, text, expected) => {
     const route = at(api === "openai" ? "/v1/chat/completions" : "/v1beta/models/gemini-2.5-pro:generateContent")

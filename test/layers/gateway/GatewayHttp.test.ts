@@ -415,6 +415,24 @@ describe("the operator", () => {
     assert.lengthOf(provider.requests, 0)
   })
 
+  it.live("limits no tokens of a body that is larger than what is read", function* () {
+    const { gateway, provider } = yield* scene(noted, { maxBodyBytes: 1_000 }, { tokens: 1_000_000 })
+    const { body, path, user } = codecs.responses
+    const text = JSON.stringify({ ...body(user("word ".repeat(1_000)), false), background: true })
+    const statuses = yield* Effect.forEach(
+      [
+        ["Content-Length", String(Buffer.byteLength(text))],
+        ["Transfer-Encoding", "chunked"]
+      ],
+      (header) =>
+        Effect.map(
+          raw(`${gateway.url}${path(false)}`, ["Authorization", "Bearer key", ...header], text),
+          ({ status }) => status
+        )
+    )
+    assert.deepStrictEqual([statuses, provider.requests.length], [[403, 403], 0])
+  })
+
   it.live("names tenants, whose keys count together", function* () {
     const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
     const { gateway } = yield* scene(noted, {}, { tenants: { acme: { keys, budgets: { requests: 2 } } } })

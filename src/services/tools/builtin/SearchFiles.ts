@@ -80,7 +80,6 @@ const argumentsOf = (
   "--hidden",
   "--no-mmap",
   "--no-messages",
-  "--crlf",
   isCaseSensitive ? "--case-sensitive" : "--ignore-case",
   "--no-ignore-dot",
   "--no-ignore-global",

@@ -73,7 +73,7 @@ const files = {
 
 describe("a search with ripgrep", () => {
   const common = (...more: ReadonlyArray<string>) => [
-    "--files-with-matches --null --no-config --hidden --no-mmap --no-messages --crlf",
+    "--files-with-matches --null --no-config --hidden --no-mmap --no-messages",
     ...more
   ]
   const rules = [
