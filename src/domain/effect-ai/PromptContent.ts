@@ -157,7 +157,7 @@ const writeAside = Schema.encodeSync(Aside)
 const readAside = Schema.decodeUnknownResult(Aside)
 
 /** Any message except a system message. */
-export type SpokenMessage = Exclude<Prompt.Message, Prompt.SystemMessage>
+export type DialogueMessage = Exclude<Prompt.Message, Prompt.SystemMessage>
 
 const systemText = ({ content, options }: Prompt.SystemMessage): typeof SystemText.Type => ({
   content,
@@ -169,7 +169,7 @@ const systemText = ({ content, options }: Prompt.SystemMessage): typeof SystemTe
  * System messages have no place in a conversation: those directly `before` the message travel with it.
  */
 export const toContent = (
-  message: SpokenMessage,
+  message: DialogueMessage,
   before: ReadonlyArray<Prompt.SystemMessage> = [],
   bytes: Bytes = Base64.encode
 ): Content => {
@@ -277,7 +277,10 @@ const filesAfter = (parts: ReadonlyArray<Part>, at: number): ReadonlyArray<Part>
  * The message from which `toContent` made this content, equal to it in all but identity. `shortened`: the parts in which a compression replaced a
  * tool's output by a text. Undefined for any other content.
  */
-export const toMessage = (content: Content, shortened: ReadonlySet<number> = new Set()): SpokenMessage | undefined => {
+export const toMessage = (
+  content: Content,
+  shortened: ReadonlySet<number> = new Set()
+): DialogueMessage | undefined => {
   const extra = content[extraKey]
   if (!isMessageExtra(extra)) return undefined
   const options = optionsOf(content)

@@ -47,7 +47,7 @@ const shownDraft = (item: ViewItem): Draft => {
   }
 }
 
-const isSpoken = (item: ViewItem): boolean => item.entry.author !== "environment"
+const isDialogue = (item: ViewItem): boolean => item.entry.author !== "environment"
 
 /**
  * Converts a compression to a compaction. When it only replaced the oldest messages, the compaction does the same. When it
@@ -55,7 +55,7 @@ const isSpoken = (item: ViewItem): boolean => item.entry.author !== "environment
  * `messages` are those in the view after the previous steps, with their numbers.
  */
 const compaction = (before: Conversation, after: Conversation, patch: Patch, messages: Map<EntryId, number>): Step => {
-  const shown = view(before).filter(isSpoken)
+  const shown = view(before).filter(isDialogue)
   const { drop } = patch
   const last = drop === undefined ? -1 : shown.findIndex(({ entry }) => entry.id === drop.to)
   const kept = shown.slice(last + 1)
@@ -68,7 +68,7 @@ const compaction = (before: Conversation, after: Conversation, patch: Patch, mes
   const about = { _tag: "Compaction", trigger: "auto", tokensBefore: undefined } as const
   if (!plain) {
     messages.clear()
-    return { ...about, insert: view(after).filter(isSpoken).map(shownDraft), keptFrom: undefined }
+    return { ...about, insert: view(after).filter(isDialogue).map(shownDraft), keptFrom: undefined }
   }
   const first = kept[0]
   return {

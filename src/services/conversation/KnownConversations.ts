@@ -7,12 +7,12 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 export interface CountedMessages {
   readonly messages: number
   /** Tokens of all messages that are not system messages. */
-  readonly spoken: number
+  readonly dialogue: number
   readonly system: number
 }
 
 /** Before the first message. */
-export const nothingCounted: CountedMessages = { messages: 0, spoken: 0, system: 0 }
+export const nothingCounted: CountedMessages = { messages: 0, dialogue: 0, system: 0 }
 
 /** The beginning of a conversation that its caller sent last. Mutable. */
 export interface SentBeginning<V, M> {

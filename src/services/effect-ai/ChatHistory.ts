@@ -3,7 +3,7 @@ import type { Content } from "../../domain/content/Content.ts"
 import { arrange } from "../../domain/conversation/ArrangedMessages.ts"
 import type { Conversation, Entry, EntryId, ViewItem } from "../../domain/conversation/Conversation.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
-import { isPromptContent, systemBefore, type SpokenMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
+import { isPromptContent, systemBefore, type DialogueMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { toMessages, viewMessage } from "./LanguageModelBridge.ts"
 import { sharedMessages } from "./PromptNames.ts"
 
@@ -20,11 +20,11 @@ export interface HistoryMessage {
 /** Whether a message is a system message. */
 export const isSystem = (message: Prompt.Message): message is Prompt.SystemMessage => message.role === "system"
 /** Whether a message is any but a system message. */
-export const isSpoken = (message: Prompt.Message): message is SpokenMessage => message.role !== "system"
+export const isDialogue = (message: Prompt.Message): message is DialogueMessage => message.role !== "system"
 
 /** The number of system messages before all other messages. */
 const frontOf = (history: ReadonlyArray<Prompt.Message>): number => {
-  const first = history.findIndex(isSpoken)
+  const first = history.findIndex(isDialogue)
   return first < 0 ? history.length : first
 }
 
@@ -74,11 +74,11 @@ export const systemsOf = (
 /** The number of recorded messages that a history still begins with. Messages of one entry are kept or removed together. */
 export const recordedPrefix = (
   recorded: ReadonlyArray<HistoryMessage>,
-  spoken: ReadonlyArray<Prompt.Message>
+  dialogue: ReadonlyArray<Prompt.Message>
 ): number => {
   let shared = sharedMessages(
     recorded.map(({ message }) => message),
-    spoken
+    dialogue
   )
   while (shared > 0 && recorded[shared]?.entry === recorded[shared - 1]?.entry) shared -= 1
   return shared
@@ -86,22 +86,22 @@ export const recordedPrefix = (
 
 /** The messages made for the entries of a session. The same entry is the same object every time, as long as the session is held. */
 export interface EntryMessages {
-  readonly spoken: WeakMap<Content, ReadonlyArray<Prompt.Message>>
+  readonly dialogue: WeakMap<Content, ReadonlyArray<Prompt.Message>>
   /** The system messages before an entry. */
   readonly systems: WeakMap<Content, ReadonlyArray<Prompt.SystemMessage>>
 }
 
 /** No messages. */
-export const makeEntryMessages = (): EntryMessages => ({ spoken: new WeakMap(), systems: new WeakMap() })
+export const makeEntryMessages = (): EntryMessages => ({ dialogue: new WeakMap(), systems: new WeakMap() })
 
 /** Converts a message to the content of an entry to be made. */
 export const takeMessage = (
-  { spoken, systems }: EntryMessages,
-  message: SpokenMessage,
+  { dialogue, systems }: EntryMessages,
+  message: DialogueMessage,
   before: ReadonlyArray<Prompt.SystemMessage>
 ): Content => {
   const content = toContent(message, before)
-  spoken.set(content, [message])
+  dialogue.set(content, [message])
   systems.set(content, before)
   return content
 }
@@ -124,17 +124,17 @@ const foreignMessages = (conversation: Conversation): ReadonlyMap<EntryId, Reado
 
 /** The messages of an entry as the view shows it, made at most once for a whole entry. */
 const shownMessages = (
-  { spoken }: EntryMessages,
+  { dialogue }: EntryMessages,
   item: ViewItem,
   foreign: () => ReadonlyMap<EntryId, ReadonlyArray<Prompt.Message>>
 ): ReadonlyArray<Prompt.Message> => {
   const { content, id } = item.entry
   const isWhole = item.shortened.size === 0
-  const cached = isWhole ? spoken.get(content) : undefined
+  const cached = isWhole ? dialogue.get(content) : undefined
   if (cached !== undefined) return cached
   const own = isPromptContent(content) ? viewMessage(item) : undefined
   const messages = isPromptContent(content) ? (own === undefined ? [] : [own]) : (foreign().get(id) ?? [])
-  if (isWhole) spoken.set(content, messages)
+  if (isWhole) dialogue.set(content, messages)
   return messages
 }
 

@@ -118,7 +118,7 @@ const notePrompt = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
   Effect.map(ConversationKey, (key) => {
     const prompt = Prompt.make(options.prompt)
     if (key === undefined) PromptRecall.note(prompts, prompt)
-    return { options: { ...options, prompt }, context: PromptRecall.within(prompt) }
+    return { options: { ...options, prompt }, context: PromptRecall.withPrompt(prompt) }
   })
 
 const recalling =

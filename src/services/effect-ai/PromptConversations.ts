@@ -124,18 +124,20 @@ export const countUpTo = Effect.fnUntraced(function* (
   content: Messages,
   end: number
 ): Effect.fn.Return<CountedMessages, AiError.AiError> {
-  let { spoken, system } = from
+  let { dialogue, system } = from
   for (const message of content.slice(from.messages, end)) {
     const tokens = window.counted.get(message)?.tokens ?? (yield* countMessage(window, message))
     if (isSystem(message)) system += tokens
-    else spoken += tokens
+    else dialogue += tokens
   }
-  return { messages: end, spoken, system }
+  return { messages: end, dialogue, system }
 })
 
 /** Estimated tokens of a call whose prompt is sent with a view. */
-export const tokensOf = ({ counted: { spoken, system }, declared }: PromptCall, view: PromptView | undefined): number =>
-  declared.tokens + system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
+export const tokensOf = (
+  { counted: { dialogue, system }, declared }: PromptCall,
+  view: PromptView | undefined
+): number => declared.tokens + system + dialogue + (view === undefined ? 0 : view.tokens - view.dialogue)
 
 /** Finds what is known of the prompt of a call, and counts what is new in it. */
 export const findPrompt = Effect.fnUntraced(function* (
@@ -308,7 +310,7 @@ const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call
   // Messages that `effect/ai` still has to process are sent unchanged.
   const messages = Math.max(opened.view?.messages ?? 0, awaitedFrom(content))
   const replaced = yield* countUpTo(all.window, opened.view ?? nothingCounted, content, messages)
-  const overhead = TokenCount.make(Math.ceil(counted.system + declared.tokens + counted.spoken - replaced.spoken))
+  const overhead = TokenCount.make(Math.ceil(counted.system + declared.tokens + counted.dialogue - replaced.dialogue))
   const shrinking: Shrinking = { known: undefined, view: opened.view, events: [] }
   const fitting = fitCall(
     all,

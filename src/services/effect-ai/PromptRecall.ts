@@ -27,7 +27,7 @@ const RecallPrompts = Context.Reference<ReadonlyArray<RecallPrompt>>("palimpsest
 })
 
 /** A context in which handles are looked up in a prompt, and then in those of the surrounding calls. */
-export const within =
+export const withPrompt =
   (prompt: Prompt.Prompt) =>
   <R>(context: Context.Context<R>): Context.Context<R> =>
     Context.add(context, RecallPrompts, [

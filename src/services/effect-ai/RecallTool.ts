@@ -45,7 +45,7 @@ export class Recall extends Context.Service<
   static readonly within =
     (prompt: Prompt.RawInput) =>
     <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-      Effect.updateContext(effect, PromptRecall.within(Prompt.make(prompt)))
+      Effect.updateContext(effect, PromptRecall.withPrompt(Prompt.make(prompt)))
 }
 
 /** The tool by which a model reads content that it sees only as a handle. */

@@ -12,7 +12,7 @@ import {
   type EntryMessages,
   type HistoryMessage,
   historyOf,
-  isSpoken,
+  isDialogue,
   isSystem,
   makeEntryMessages,
   movedIn,
@@ -132,14 +132,14 @@ const cut = Effect.fnUntraced(function* (recorded: RecordedChat, from: EntryId) 
 export const record = Effect.fnUntraced(function* (recorded: RecordedChat) {
   if ((yield* recorded.chat.session).conversation.version !== recorded.version) yield* follow(recorded)
   const history = yield* messagesOf(recorded)
-  const spoken = history.filter(isSpoken)
+  const dialogue = history.filter(isDialogue)
   const { between: before } = systemsOf(history, recorded.held)
   const held = recorded.held.filter(({ entry }) => entry !== undefined)
-  const shared = recordedPrefix(held, spoken)
+  const shared = recordedPrefix(held, dialogue)
   const from = held[shared]?.entry
   if (from !== undefined) yield* cut(recorded, from)
   const added = yield* recorded.chat.append(
-    spoken
+    dialogue
       .slice(shared)
       .map((message, index) => ({ content: takeMessage(recorded.made, message, before[shared + index] ?? []) }))
   )

@@ -73,15 +73,15 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const { counts } = memory
   const prepared = yield* makeSnapshotPreparation(options, memory)
   const planning = planningWith({ options, memory, prepared })
-  const within = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
+  const withServices = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
   return {
     plan: (request) => {
       const unchanged: GatewayPlan = { _tag: "Unchanged", model: request.route.model ?? "", tokens: undefined }
-      return orReported(unchangedRequest, unchanged)(within(plan(planning, request)))
+      return orReported(unchangedRequest, unchanged)(withServices(plan(planning, request)))
     },
-    prepare: ({ next }, ask) => (next === undefined ? Effect.void : within(prepared.prepare(next, ask))),
+    prepare: ({ next }, ask) => (next === undefined ? Effect.void : withServices(prepared.prepare(next, ask))),
     recall: (sent, calls, room) =>
-      within(recall(memory, sent, calls, room)).pipe(
+      withServices(recall(memory, sent, calls, room)).pipe(
         orReported(
           "the model is told that nothing can be recalled",
           calls.map(() => unavailable)

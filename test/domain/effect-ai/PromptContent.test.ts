@@ -9,7 +9,7 @@ import {
   countedParts,
   isPromptContent,
   systemBefore,
-  type SpokenMessage,
+  type DialogueMessage,
   toContent,
   toMessage
 } from "../../../src/domain/effect-ai/PromptContent.ts"
@@ -18,7 +18,7 @@ import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, calls, messageOf, result, results, says } from "../../support/prompts.ts"
 import { runsOf } from "../../support/runs.ts"
 
-const isSpoken = (message: Prompt.Message): message is SpokenMessage => message.role !== "system"
+const isDialogue = (message: Prompt.Message): message is DialogueMessage => message.role !== "system"
 const throughJson = (content: Content): Content => JSON.parse(JSON.stringify(content))
 
 describe("a message of a prompt as content, and back", () => {
@@ -28,7 +28,7 @@ describe("a message of a prompt as content, and back", () => {
     ([drawn]) =>
       Effect.sync(() => {
         const message = messageOf(drawn)
-        if (!isSpoken(message)) return
+        if (!isDialogue(message)) return
         const content = toContent(message)
         for (const back of [toMessage(content), toMessage(throughJson(content))]) {
           assert.deepStrictEqual(back, message)
@@ -131,7 +131,7 @@ describe("a message of a prompt as content, and back", () => {
     ([drawn]) =>
       Effect.sync(() => {
         const message = messageOf(drawn)
-        if (!isSpoken(message)) return
+        if (!isDialogue(message)) return
         const content = wireContent(toContent(message, [Prompt.systemMessage({ content: "x" })]))
         const known = new Set(["text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"])
         assert.hasAllKeys(content, ["role", "parts"])

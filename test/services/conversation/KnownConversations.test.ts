@@ -8,7 +8,7 @@ const namesOf = (messages: string): ReadonlyArray<string> =>
 const make = (size = 8) => new KnownConversations<CountedMessages>(size)
 
 /** The view of so many messages. */
-const viewOf = (messages: number): CountedMessages => ({ messages, spoken: messages * 10, system: 1 })
+const viewOf = (messages: number): CountedMessages => ({ messages, dialogue: messages * 10, system: 1 })
 
 describe("a known conversation", () => {
   it("is the same for the same beginning, and has the lock of the one it continues", () => {

@@ -140,14 +140,14 @@ export function* composeSnapshot(
     yield
   }
   const candidates = material.names.slice(0, options.budget * 4)
-  const within = function* (tokens: number) {
+  const snapshotWithin = function* (tokens: number) {
     return yield* withIndex(yield* largestWithin(sectionsAt, tokens), candidates, options.budget, inTail)
   }
-  const first = yield* within(budget)
+  const first = yield* snapshotWithin(budget)
   // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first)
   const isFull = left < options.budget * rewriteShare
-  return audited(isFull ? first : yield* within(budget + left * (1 - indexShare)), material, inTail)
+  return audited(isFull ? first : yield* snapshotWithin(budget + left * (1 - indexShare)), material, inTail)
 }
 
 /** Writes the handover of messages without a model. `kept`: texts that stand beside it and need no repetition. */

@@ -63,7 +63,7 @@ export const fileParts = (material: Material): ReadonlyArray<SectionPart> => {
     .filter(([, { state }]) => state !== "read")
     .sort(([a], [b]) => Number(isTransient(a)) - Number(isTransient(b)))
   const read = files.filter(([, { state }]) => state === "read")
-  const named = material.namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
+  const namedLines = material.namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
   const { cwd } = material.options
   const folder = cwd === undefined ? [] : [statement("cwd", `working directory: ${cwd}`)]
   return [
@@ -71,6 +71,6 @@ export const fileParts = (material: Material): ReadonlyArray<SectionPart> => {
     filePart("artifact_trail", "changed", changed.map(listedFile)),
     partOf("artifact_trail", "edits", editItems(material)),
     filePart("file_system_state", "read", read.map(listedFile)),
-    filePart("file_system_state", "named", named)
+    filePart("file_system_state", "named", namedLines)
   ]
 }

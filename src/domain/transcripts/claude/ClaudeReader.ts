@@ -97,9 +97,9 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
     dropBoundary()
     const answers = message.role === "user" && message.blocks.some(isOpenAnswer)
     const last = segments.at(-1)
-    const apart = message.marks.message === "new"
+    const isSeparate = message.marks.message === "new"
     const same = message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last) ? last : undefined
-    if (same !== undefined && !apart) {
+    if (same !== undefined && !isSeparate) {
       same.lines.push(line)
       continue
     }
@@ -119,12 +119,12 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
  * its calls that no line on the chain holds, and what was shown with such a result, or with one whose next result is on the chain.
  */
 const withAside = (chain: ReadonlyArray<Line>, aside: ReadonlyArray<Line>): ReadonlyArray<Line> => {
-  const behind = new Map<Line, Array<Line>>()
-  const lines = (line: Line): ReadonlyArray<Line> => [line, ...(behind.get(line) ?? []).flatMap(lines)]
+  const linesAfter = new Map<Line, Array<Line>>()
+  const lines = (line: Line): ReadonlyArray<Line> => [line, ...(linesAfter.get(line) ?? []).flatMap(lines)]
   const add = (line: Line, before: Line | undefined): boolean => {
     if (before === undefined) return false
-    const others = behind.get(before)
-    if (others === undefined) behind.set(before, [line])
+    const others = linesAfter.get(before)
+    if (others === undefined) linesAfter.set(before, [line])
     else others.push(line)
     return true
   }
@@ -137,9 +137,9 @@ const withAside = (chain: ReadonlyArray<Line>, aside: ReadonlyArray<Line>): Read
     const message = messageOf(line)
     if (message?.role === "model") add(line, byMessage.get(message.messageId))
   }
-  const spoken = chain.flatMap(lines).filter((line) => line.message?.kind !== "summary")
-  const callers = new Map(spoken.flatMap((line) => callsIn(line).map((call) => [call, line] as const)))
-  const answered = new Set(spoken.flatMap(answersIn))
+  const messages = chain.flatMap(lines).filter((line) => line.message?.kind !== "summary")
+  const callers = new Map(messages.flatMap((line) => callsIn(line).map((call) => [call, line] as const)))
+  const answered = new Set(messages.flatMap(answersIn))
   for (const line of aside) {
     const ids = answersIn(line)
     const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
@@ -180,7 +180,7 @@ const deliveredLine = ({ blocks, by, number: since }: Delivered, after: Line | u
   return {
     number,
     uuid,
-    named: false,
+    hasId: false,
     parent: undefined,
     logicalParent: undefined,
     sidechain: after?.sidechain ?? false,
@@ -298,7 +298,7 @@ const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): 
       at: first?.at,
       author: lines.every((line) => line.message?.author === author) ? author : undefined,
       line: first?.number ?? 0,
-      ids: inOrder.flatMap((line) => (line.named ? line.uuid : [])),
+      ids: inOrder.flatMap((line) => (line.hasId ? line.uuid : [])),
       model: inOrder.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
       usage: inOrder.findLast((line) => line.message?.usage !== undefined)?.message?.usage
     }
@@ -492,9 +492,9 @@ export const claudeReader = (isLenient = false): LineReader => {
     const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
     cwd ??= folder
     if (message === undefined && decoded.uuid === undefined) return undefined
-    const named = decoded.uuid !== undefined
+    const hasId = decoded.uuid !== undefined
     const previous = tree.previous(sidechain)
-    tree.add({ number, uuid, named, parent, logicalParent, sidechain, at, session, message, boundary, previous })
+    tree.add({ number, uuid, hasId, parent, logicalParent, sidechain, at, session, message, boundary, previous })
     return undefined
   }
   return recordReader("expected a record: an object with a type", read, function* () {

@@ -228,7 +228,7 @@ export interface Line {
   readonly number: number
   readonly uuid: string
   /** Whether the record has a uuid of its own. */
-  readonly named: boolean
+  readonly hasId: boolean
   /** null at a root, undefined when the record does not contain it. */
   readonly parent: string | null | undefined
   readonly logicalParent: string | undefined

@@ -38,8 +38,8 @@ const isPythonPart = (part: unknown): part is Json =>
 /** A field of a part with its names. The result of a function has media as parts. */
 const namedField = (key: string, field: unknown): unknown => {
   if (key !== "functionCall" && key !== "functionResponse" && key !== "inlineData" && key !== "fileData") return field
-  const named = renamed(field, mediaFields)
-  return isJson(named) && Array.isArray(named["parts"]) ? { ...named, parts: named["parts"].map(namedPart) } : named
+  const media = renamed(field, mediaFields)
+  return isJson(media) && Array.isArray(media["parts"]) ? { ...media, parts: media["parts"].map(namedPart) } : media
 }
 
 /** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
@@ -54,11 +54,12 @@ export const namedPart = (part: unknown): unknown => {
 export const namedContent = (message: unknown): unknown => {
   if (!isJson(message)) return message
   // An answer without content has no parts.
-  const { parts = message.role === "model" && Object.keys(message).length === 1 ? [] : undefined, role: said } = message
+  const { parts = message.role === "model" && Object.keys(message).length === 1 ? [] : undefined, role: given } =
+    message
   // Earlier versions of the API and its SDKs gave results a role of their own.
-  const role = said === undefined || said === "function" ? "user" : said
-  const named = Array.isArray(parts) && parts.some(isPythonPart) ? parts.map(namedPart) : parts
-  return role === said && named !== undefined && named === message.parts ? message : { ...message, role, parts: named }
+  const role = given === undefined || given === "function" ? "user" : given
+  const read = Array.isArray(parts) && parts.some(isPythonPart) ? parts.map(namedPart) : parts
+  return role === given && read !== undefined && read === message.parts ? message : { ...message, role, parts: read }
 }
 
 /** Contents as the Gemini API and its SDK have them. */
