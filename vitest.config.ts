@@ -26,7 +26,7 @@ export default defineConfig(({ mode }) => {
       include,
       exclude: [...exclude, "test/peers/**"],
       globalSetup: ["test/support/nodeVersion.ts", "test/support/temporaryFolder.ts", "test/support/machine.ts"],
-      setupFiles: ["test/support/seed.ts"],
+      setupFiles: ["test/support/testModules.ts", "test/support/seed.ts"],
       // Loading Effect costs more than most tests: workers keep their modules from file to file.
       pool: "threads",
       isolate: false,

@@ -4,9 +4,10 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as ClusterEngine from "../src/layers/serve/ClusterEngine.ts"
 import * as FakeGemini from "../src/layers/testing/FakeGemini.ts"
+import { newFolder } from "../test/support/paths.ts"
 import { freePort, postgresServer } from "../test/support/postgres.ts"
 import { newHome, startServer } from "../test/support/server.ts"
-import { askProcess, newFolder, type ServerProcess, startProcess } from "../test/support/serverProcess.ts"
+import { askProcess, type ServerProcess, startProcess } from "../test/support/serverProcess.ts"
 import { median, print } from "./table.ts"
 
 /**

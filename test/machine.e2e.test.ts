@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { chmodSync, mkdtempSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { lackOf } from "./support/machine.ts"
+import { newFolder } from "./support/paths.ts"
 import { skippedLines } from "./support/skippedTests.ts"
 
 /** Runs the tests in `fixtures/machine`, with programs of their own on the PATH and some of them hidden. */
 const run = (hidden: string) => {
-  const bin = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "bin-"))
+  const bin = newFolder("bin-")
   for (const name of ["tmux", "rg", "chromium", "beside"]) {
     writeFileSync(path.join(bin, name), `#!/bin/sh\necho a ${name}\n`)
     chmodSync(path.join(bin, name), 0o755)

@@ -1,17 +1,7 @@
 import { Effect } from "effect"
 import { buildSync } from "esbuild"
 import { execFile } from "node:child_process"
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync
-} from "node:fs"
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { gunzipSync } from "node:zlib"
@@ -20,7 +10,8 @@ import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 import programJson from "../program/package.json" with { type: "json" }
 import { program } from "./cli/program.ts"
-import { blocks, pages } from "./support/pages.ts"
+import { anchorsOf, blocks, linksOf, pages } from "./support/pages.ts"
+import { newFolder } from "./support/paths.ts"
 import { unnamedTypes } from "./support/publicTypes.ts"
 import { assert, describe, it } from "./support/vitest.ts"
 
@@ -111,7 +102,7 @@ const packing = [
 ]
 
 const setup = Effect.gen(function* () {
-  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "package-"))
+  const folder = newFolder("package-")
   const cache = path.join(folder, "cache")
   // Packing builds: not where other tests, and people, read what is built.
   const copy = path.join(folder, "copy")
@@ -210,9 +201,20 @@ const programs = pages.flatMap(({ name, text }) =>
   })
 )
 
+const exampleText = (example: string) => readFileSync(path.join(root, "examples", "library", example), "utf8")
+
 /** Whether a copied example says that it needs more than the library. */
-const needsPlatform = (example: string) =>
-  readFileSync(path.join(root, "examples", "library", example), "utf8").includes("npm install @effect/platform-node")
+const needsPlatform = (example: string) => exampleText(example).includes("npm install @effect/platform-node")
+
+const strictOptions = {
+  target: "ES2024",
+  // Effect's declarations name types of the browser.
+  lib: ["ES2024", "DOM"],
+  types: ["node"],
+  module: "NodeNext",
+  strict: true,
+  exactOptionalPropertyTypes: true
+}
 
 /** Packed and installed once. */
 const fresh = Effect.runSync(Effect.cached(setup))
@@ -300,13 +302,11 @@ describe("the tarball", () => {
   })
 })
 
-describe("the checker of packages", () => {
-  it.effect("finds nothing: publint, strictly", function* () {
-    const { archive } = yield* fresh
-    const bytes = Uint8Array.from(readFileSync(archive)).buffer
-    const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
-    assert.deepStrictEqual(messages, [])
-  })
+it.effect("the checker of packages finds nothing: publint, strictly", function* () {
+  const { archive } = yield* fresh
+  const bytes = Uint8Array.from(readFileSync(archive)).buffer
+  const { messages } = yield* Effect.promise(() => publint({ pack: { tarball: bytes }, strict: true }))
+  assert.deepStrictEqual(messages, [])
 })
 
 const keys = Object.keys(packageJson.exports).filter((name) => name !== "./package.json")
@@ -456,13 +456,7 @@ describe("a fresh project", () => {
     const imports = [...entries, ...modules].map((name, index) => `export * as m${index} from "${name}"`)
     writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
     const compilerOptions = {
-      target: "ES2024",
-      // Effect's declarations name types of the browser.
-      lib: ["ES2024", "DOM"],
-      types: ["node"],
-      module: "NodeNext",
-      strict: true,
-      exactOptionalPropertyTypes: true,
+      ...strictOptions,
       noUncheckedIndexedAccess: true,
       verbatimModuleSyntax: true,
       erasableSyntaxOnly: true,
@@ -538,12 +532,7 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
     writeFileSync(path.join(place, "each.ts"), each.join("\n"))
     writeFileSync(path.join(place, "made.ts"), declared)
     const compilerOptions = {
-      target: "ES2024",
-      lib: ["ES2024", "DOM"],
-      types: ["node"],
-      module: "NodeNext",
-      strict: true,
-      exactOptionalPropertyTypes: true,
+      ...strictOptions,
       skipLibCheck: true,
       declaration: true,
       emitDeclarationOnly: true,
@@ -557,8 +546,7 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
 
   const examples = globSync("*.ts", { cwd: path.join(root, "examples", "library") }).sort()
 
-  const isTest = (example: string) =>
-    readFileSync(path.join(root, "examples", "library", example), "utf8").includes('from "node:test"')
+  const isTest = (example: string) => exampleText(example).includes('from "node:test"')
 
   /** What each example prints. Those without a test runner take turns in one process, in a project that has what they need. */
   const printed = Effect.runSync(
@@ -602,7 +590,7 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
   }
   for (const [example, most] of Object.entries(ownLines)) {
     it(`needs at most ${most} lines of ours in ${example}`, () => {
-      const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
+      const source = exampleText(example)
       const code = source.replace(/\/\*\*?[^]*?\*\/|^\s*\/\/.*$/gm, "")
       const ours = [...code.matchAll(/^import \{ (.*) \} from "palimpsest(?:\/\w+)?"$/gm)].flatMap(([, names = ""]) =>
         names.split(", ").map((name) => name.replace("type ", ""))
@@ -622,22 +610,20 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
       ...Object.keys(ownLines)
     ]))
 
-  for (const example of examples) {
-    it.effect(`runs ${example}, with the printed output it promises`, function* () {
-      const source = readFileSync(path.join(root, "examples", "library", example), "utf8")
-      const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
-      const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
-      assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
-      const output = (yield* printed).get(example) ?? ""
-      const lines = output.trimEnd().split("\n")
-      // "…" stands for anything within a line; a test runner says more after the last.
-      for (const [index, line] of expected.entries()) {
-        const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-        assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
-      }
-      if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
-    })
-  }
+  it.effect.each(examples)("runs %s, with the printed output it promises", function* (example) {
+    const source = exampleText(example)
+    const said = /It prints:\n \*\n([^]*?)\n \*\//.exec(source)?.[1] ?? ""
+    const expected = said.split("\n").map((line) => line.replace(/^ \*(?: {3})?/, ""))
+    assert.isAbove(said.length, 0, `${example} says in its first comment what it prints ("It prints:")`)
+    const output = (yield* printed).get(example) ?? ""
+    const lines = output.trimEnd().split("\n")
+    // "…" stands for anything within a line; a test runner says more after the last.
+    for (const [index, line] of expected.entries()) {
+      const pattern = line.split("…").map((piece) => piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+      assert.match(lines[index] ?? "", new RegExp(`^${pattern.join(".+")}$`), example)
+    }
+    if (!isTest(example)) assert.strictEqual(lines.length, expected.length, output)
+  })
 })
 
 /** A package over this one: what it exports has the types that the compiler finds. */
@@ -691,16 +677,14 @@ export const e3 = ContextWindow.Recall.use((r) => r.search({ pattern: "x", maxTo
 `
 
 describe("the program's package", () => {
-  it.effect("agrees with the library's in its version, licence, Node and optional packages", () =>
-    Effect.sync(() => {
-      const shared = ["version", "license", "engines", "optionalDependencies"] as const
-      for (const name of shared) assert.deepStrictEqual(programJson[name], packageJson[name], name)
-      const [peer, ...others] = Object.entries(programJson.peerDependencies)
-      assert.deepStrictEqual(peer, ["playwright-core", packageJson.peerDependencies["playwright-core"]])
-      assert.isEmpty(others)
-      assert.notProperty(packageJson, "bin")
-    })
-  )
+  it("agrees with the library's in its version, licence, Node and optional packages", () => {
+    const shared = ["version", "license", "engines", "optionalDependencies"] as const
+    for (const name of shared) assert.deepStrictEqual(programJson[name], packageJson[name], name)
+    const [peer, ...others] = Object.entries(programJson.peerDependencies)
+    assert.deepStrictEqual(peer, ["playwright-core", packageJson.peerDependencies["playwright-core"]])
+    assert.isEmpty(others)
+    assert.notProperty(packageJson, "bin")
+  })
 
   it.effect(
     "holds the bundle, the manual, the plugins and the licence, and runs with nothing else installed",
@@ -708,7 +692,7 @@ describe("the program's package", () => {
       const { cache } = yield* fresh
       const { bundle } = yield* program
       assert.strictEqual(programJson.scripts.prepack, "node ../scripts/prepareProgram.mjs")
-      const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "package-"))
+      const folder = newFolder("package-")
       // What that script made of another folder, and all tests of the program run.
       const packed = yield* npm(["pack", "--ignore-scripts", "--pack-destination", folder], path.dirname(bundle), cache)
       succeeded(packed, "npm pack")
@@ -793,37 +777,18 @@ const program = Effect.gen(function* () {
 await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 `
 
-describe("a project with every peer", () => {
-  it.effect("stores sessions on disk and calls the API", function* () {
-    const { machine } = yield* fresh
-    writeFileSync(path.join(machine, "disk.ts"), onDisk)
-    const ended = yield* node(["disk.ts"], machine)
-    succeeded(ended, "disk.ts")
-    assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
-  })
+it.effect("a project with every peer stores sessions on disk and calls the API", function* () {
+  const { machine } = yield* fresh
+  writeFileSync(path.join(machine, "disk.ts"), onDisk)
+  const ended = yield* node(["disk.ts"], machine)
+  succeeded(ended, "disk.ts")
+  assert.strictEqual(ended.stdout, "kept on disk\nfrom the API\n")
 })
 
 describe("the reference", () => {
-  const folder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "reference-"))
+  const folder = () => newFolder("reference-")
   const docs = (place: string, ...args: ReadonlyArray<string>) =>
     node([path.join("scripts", "docs.mjs"), ...args], place)
-  const withoutCode = (page: string) => page.replace(/^```[^]*?^```$/gm, "")
-
-  /** The anchors of a page, as GitHub makes them. */
-  const anchorsOf = (page: string): ReadonlySet<string> => {
-    const times = new Map<string, number>()
-    return new Set(
-      [...withoutCode(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => {
-        const slug = heading
-          .toLowerCase()
-          .replace(/[^\w\- ]/g, "")
-          .replaceAll(" ", "-")
-        const before = times.get(slug) ?? 0
-        times.set(slug, before + 1)
-        return before === 0 ? slug : `${slug}-${before}`
-      })
-    )
-  }
 
   it.effect("has a page for every module of an entry, working links, and is reproducible", function* () {
     const { copy } = yield* fresh
@@ -849,7 +814,7 @@ describe("the reference", () => {
     let links = 0
     for (const [file, page] of pages) {
       assert.strictEqual(readFileSync(path.join(other, file), "utf8"), page, file)
-      for (const [, target = "", anchor] of withoutCode(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)) {
+      for (const [target, anchor] of linksOf(page)) {
         links += 1
         const there = pages.get(target === "" ? file : path.posix.join(path.posix.dirname(file), target))
         if (there === undefined || (anchor !== undefined && !anchorsOf(there).has(anchor))) {

@@ -2,8 +2,6 @@ import * as everyEffect from "effect"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import * as everyAi from "effect/ai"
 import { Chat, type LanguageModel, Model, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import * as entry from "../../src/index.ts"
 import {
@@ -24,6 +22,7 @@ import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as PostgresSessionStore from "../../src/layers/session/PostgresSessionStore.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** The entry of the package, beside `effect/ai` in one file. */
@@ -34,18 +33,16 @@ const isTrue = <T extends true>(value: T): T => value
 
 const opened = Chats.Chats.use((chats) => chats.open("one"))
 
-describe("the entry", () => {
-  it("has no name of effect or effect/ai", () => {
-    const taken = new Set([...Object.keys(everyEffect), ...Object.keys(everyAi)])
-    assert.deepStrictEqual(
-      Object.keys(entry).filter((name) => taken.has(name)),
-      []
-    )
-    // Imported beside each other.
-    const theirs = [Chat, Model, Prompt, Telemetry, Tool, Toolkit]
-    const ours = [Chats, Models, Content, Records, Tools, Session]
-    assert.isFalse(ours.some((one) => theirs.some((other) => Object.is(one, other))))
-  })
+it("the entry has no name of effect or effect/ai", () => {
+  const taken = new Set([...Object.keys(everyEffect), ...Object.keys(everyAi)])
+  assert.deepStrictEqual(
+    Object.keys(entry).filter((name) => taken.has(name)),
+    []
+  )
+  // Imported beside each other.
+  const theirs = [Chat, Model, Prompt, Telemetry, Tool, Toolkit]
+  const ours = [Chats, Models, Content, Records, Tools, Session]
+  assert.isFalse(ours.some((one) => theirs.some((other) => Object.is(one, other))))
 })
 
 describe("Palimpsest.layer", () => {
@@ -250,7 +247,7 @@ describe("Palimpsest.layer", () => {
   })
 
   it.effect("keeps sessions in a home, also for the next process", function* () {
-    const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
+    const home = path.join(newFolder("home-"), "new")
     const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
       effect.pipe(Effect.provide(Palimpsest.layer({ home: Home.layer(home) })))
     yield* run(

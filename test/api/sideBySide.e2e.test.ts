@@ -3,7 +3,6 @@ import { Chat, LanguageModel } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
 import type { SqlClient } from "effect/sql"
 import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import {
   AgentRuntime,
@@ -19,11 +18,12 @@ import {
 import { Home, KeyValueSessionStore, LiveRuntime, SqliteClient, SqliteSessionStore } from "../../src/node.ts"
 import { SqlSessionStore } from "../../src/sql.ts"
 import { MemorySessionStore, Offline, ScriptedLanguageModel, ScriptedModel } from "../../src/testing.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** Two layers of one kind in one program, merged and one within the other: each has its own options, and only parts that both were given are shared. */
 
-const scratch = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "side-"))
+const scratch = newFolder("side-")
 const database = SqliteClient.layer(":memory:")
 const botOf = (name: string) => ScriptedModel.layer(() => `I am the bot of ${name}`)
 

@@ -111,22 +111,20 @@ describe("an agent in a process", () => {
     assert.isFalse(existsSync(path.join(where.cwd, "PWNED")))
   })
 
-  for (const [mode, isWritten] of [
+  it.live.each([
     ["none", false],
     ["edits", true]
-  ] as const) {
-    it.live(`has the approval mode of its parent: ${mode}`, function* () {
-      // What it runs starts as a main agent that asks for more.
-      const where = yield* scene(`mode-${mode}`, { rev: agent("rev", ["write_file"]) }, { approve: "all" })
-      const { fake, of } = yield* serve((who, request) => {
-        if (who === "main") return turnOf(request) === 0 ? calls(["rev", { query: "Do it" }]) : says("Thanks.")
-        return turnOf(request) === 0 ? calls(["write_file", { file_path: "a.txt", content: "x" }]) : done("done")
-      })
-      yield* runs(where, fake, ["ask", "--approve", mode, "Begin"])
-      assert.include(output(results(of("main").at(-1))[0]), "The agent rev reached its goal")
-      assert.strictEqual(existsSync(path.join(where.cwd, "a.txt")), isWritten)
+  ] as const)("has the approval mode of its parent: %s", function* ([mode, isWritten]) {
+    // What it runs starts as a main agent that asks for more.
+    const where = yield* scene(`mode-${mode}`, { rev: agent("rev", ["write_file"]) }, { approve: "all" })
+    const { fake, of } = yield* serve((who, request) => {
+      if (who === "main") return turnOf(request) === 0 ? calls(["rev", { query: "Do it" }]) : says("Thanks.")
+      return turnOf(request) === 0 ? calls(["write_file", { file_path: "a.txt", content: "x" }]) : done("done")
     })
-  }
+    yield* runs(where, fake, ["ask", "--approve", mode, "Begin"])
+    assert.include(output(results(of("main").at(-1))[0]), "The agent rev reached its goal")
+    assert.strictEqual(existsSync(path.join(where.cwd, "a.txt")), isWritten)
+  })
 
   it.live("is counted with all others, those of run_agents and those that it starts itself", function* () {
     const where = yield* scene(

@@ -33,24 +33,22 @@ const hostile: Readonly<Record<string, (folder: string) => string>> = {
 }
 
 describe("a hostile database", () => {
-  for (const [name, make] of Object.entries(hostile)) {
-    it.live(`that is ${name} costs each command one line`, function* () {
-      const { env, file } = yield* inHome(make)
-      for (const args of [
-        ["find"],
-        ["find", "tide"],
-        ["cost"],
-        ["cost", `${file}#ses_1`],
-        ["inspect", `${file}#ses_1`]
-      ]) {
-        const { status, stderr } = yield* run(args, { env })
-        const lines = stderr.split("\n").filter((line) => line.includes(file) && !line.includes("(looked in "))
-        assert.strictEqual(lines.length, 1, `${args[0]}: ${stderr}`)
-        assert.match(lines[0] ?? "", /opencode\.db: cannot be (opened|read) \(/)
-        assert.include([0, 1, 2], status)
-      }
-    })
-  }
+  it.live.each(Object.entries(hostile))("that is %s costs each command one line", function* ([, make]) {
+    const { env, file } = yield* inHome(make)
+    for (const args of [
+      ["find"],
+      ["find", "tide"],
+      ["cost"],
+      ["cost", `${file}#ses_1`],
+      ["inspect", `${file}#ses_1`]
+    ]) {
+      const { status, stderr } = yield* run(args, { env })
+      const lines = stderr.split("\n").filter((line) => line.includes(file) && !line.includes("(looked in "))
+      assert.strictEqual(lines.length, 1, `${args[0]}: ${stderr}`)
+      assert.match(lines[0] ?? "", /opencode\.db: cannot be (opened|read) \(/)
+      assert.include([0, 1, 2], status)
+    }
+  })
 
   needs("Linux")("that keeps SQLite busy for ever", () => {
     const signals = [

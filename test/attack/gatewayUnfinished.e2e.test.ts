@@ -2,13 +2,11 @@ import { Deferred, Effect, Exit } from "effect"
 import { Buffer } from "node:buffer"
 import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
-import { mkdtemp } from "node:fs/promises"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import { gzipSync } from "node:zlib"
 import { program } from "../cli/program.ts"
 import { makeGateway, metricsToken, raw } from "../support/GatewayScene.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** Clients that never finish a request or never read an answer, and providers that lie. */
@@ -140,9 +138,7 @@ const asked = (url: string, target = "/v1/messages") =>
 /** Starts the built gateway, in a process of its own. */
 const started = Effect.fnUntraced(function* (upstream: string) {
   const { bundle } = yield* program
-  const home = yield* Effect.promise(() =>
-    mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "gateway-"))
-  )
+  const home = newFolder("gateway-")
   return yield* Effect.acquireRelease(
     Effect.callback<{ readonly pid: number; readonly url: string; readonly end: () => void }>((resume) => {
       const child = spawn(
@@ -197,51 +193,47 @@ describe.skipIf(!existsSync("/proc/self/status"))("200 slow clients and 28 lying
   })
 })
 
-describe("a client", () => {
-  it.live.each(slow.map((text, at) => ({ at, text, what: text.slice(0, 60) })))(
-    "that stops is disconnected: $at $what",
-    ({ text }) =>
-      Effect.gen(function* () {
-        const { lieIsOver, url } = yield* lyingProvider()
-        const gateway = yield* makeGateway(url, {
-          clientSeconds: 0.3,
-          headersSeconds: 0.3,
-          maxBodyBytes: 1_000_000_000
-        })
-        const socket = yield* slowClient(Number(new URL(gateway.url).port), text)
-        // A client that does not read notices nothing.
-        if (text.includes("lie=")) yield* lieIsOver
-        else yield* Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)).resume())
-        assert.strictEqual((yield* asked(gateway.url)).status, 200)
-      }).pipe(Effect.scoped)
-  )
-})
-
-describe("a provider that counts", () => {
-  it.live.each([
-    ["nothing", json.replace(/,"usage".*$/, "}"), 2],
-    ["an absurd number of tokens", json.replace(`"input_tokens":1`, `"input_tokens":1e300`), 2],
-    ["as it should", json.replace(`"input_tokens":1`, `"input_tokens":900`), 1]
-  ] as const)("%s leaves the budget usable, and used", ([, answer, requests]) =>
+it.live.each(slow.map((text, at) => ({ at, text, what: text.slice(0, 60) })))(
+  "a client that stops is disconnected: $at $what",
+  ({ text }) =>
     Effect.gen(function* () {
-      const server = createServer((socket) => {
-        socket.on("error", () => {})
-        socket.on("data", () => {
-          socket.write(head(["Content-Type: application/json", `Content-Length: ${answer.length}`]) + answer)
-        })
+      const { lieIsOver, url } = yield* lyingProvider()
+      const gateway = yield* makeGateway(url, {
+        clientSeconds: 0.3,
+        headersSeconds: 0.3,
+        maxBodyBytes: 1_000_000_000
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => void server.close())
-      )
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      // A request and its answer are about fifty tokens by their size.
-      const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 60 })
-      for (let turn = 0; turn < requests; turn += 1) assert.strictEqual((yield* asked(gateway.url)).status, 200)
-      assert.strictEqual((yield* asked(gateway.url)).status, 429)
+      const socket = yield* slowClient(Number(new URL(gateway.url).port), text)
+      // A client that does not read notices nothing.
+      if (text.includes("lie=")) yield* lieIsOver
+      else yield* Effect.callback<void>((resume) => void socket.once("close", () => resume(Effect.void)).resume())
+      assert.strictEqual((yield* asked(gateway.url)).status, 200)
     }).pipe(Effect.scoped)
-  )
-})
+)
+
+it.live.each([
+  ["nothing", json.replace(/,"usage".*$/, "}"), 2],
+  ["an absurd number of tokens", json.replace(`"input_tokens":1`, `"input_tokens":1e300`), 2],
+  ["as it should", json.replace(`"input_tokens":1`, `"input_tokens":900`), 1]
+] as const)("a provider that counts %s leaves the budget usable, and used", ([, answer, requests]) =>
+  Effect.gen(function* () {
+    const server = createServer((socket) => {
+      socket.on("error", () => {})
+      socket.on("data", () => {
+        socket.write(head(["Content-Type: application/json", `Content-Length: ${answer.length}`]) + answer)
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () => Effect.sync(() => void server.close())
+    )
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    // A request and its answer are about fifty tokens by their size.
+    const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 60 })
+    for (let turn = 0; turn < requests; turn += 1) assert.strictEqual((yield* asked(gateway.url)).status, 200)
+    assert.strictEqual((yield* asked(gateway.url)).status, 429)
+  }).pipe(Effect.scoped)
+)
 
 const metrics = ({ url }: { readonly url: string }, headers: ReadonlyArray<string>) =>
   raw(`${url}/metrics`, headers, "", "GET")

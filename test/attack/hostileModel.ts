@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync } from "node:fs"
 import http from "node:http"
 import type { Socket } from "node:net"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import process from "node:process"
 import { gzipSync } from "node:zlib"
+import { newFolder } from "../support/paths.ts"
 
 /**
  * Attacks on the built program by a model server: a server on the loopback interface floods, stalls or lies; one program asks it,
@@ -315,7 +315,7 @@ const digest = (text: string) => createHash("sha256").update(text).digest("hex")
 
 /** Runs one attack on the built program, and then uses the session. */
 export const attacked = async (attack: Attack, bundle: string): Promise<Attacked> => {
-  const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "attack-"))
+  const home = newFolder("attack-")
   /** Number of requests that still get a hostile answer. */
   let hostile = 0
   let sent = 0

@@ -36,19 +36,17 @@ describe("private settings", () => {
     ["gemini", ".gemini/settings.json", `\uFEFF{"mcpServers":{},"hooks":{"BeforeAgent":[ ]}}\r\n`],
     ["codex", "../user/.codex/config.toml", `[mcp_servers.x]\ncommand = "y"\nenv = { TOKEN = "secret" }`],
     ["opencode", "opencode.json", "{}"]
-  ] as const)("of %s stay private, and uninstall gives the bytes back", ([agent, name, text]) =>
-    Effect.gen(function* () {
-      const { at, palimpsest, put } = yield* ground
-      const file = at("work", name)
-      put(file, text)
-      assert.strictEqual((yield* palimpsest("install", agent, "--yes")).status, 0)
-      assert.include(readFileSync(file, "utf8"), "palimpsest")
-      assert.strictEqual(modeOf(file), 0o600)
-      assert.strictEqual((yield* palimpsest("uninstall", agent, "--yes")).status, 0)
-      assert.strictEqual(readFileSync(file, "utf8"), text)
-      assert.strictEqual(modeOf(file), 0o600)
-    })
-  )
+  ] as const)("of %s stay private, and uninstall gives the bytes back", function* ([agent, name, text]) {
+    const { at, palimpsest, put } = yield* ground
+    const file = at("work", name)
+    put(file, text)
+    assert.strictEqual((yield* palimpsest("install", agent, "--yes")).status, 0)
+    assert.include(readFileSync(file, "utf8"), "palimpsest")
+    assert.strictEqual(modeOf(file), 0o600)
+    assert.strictEqual((yield* palimpsest("uninstall", agent, "--yes")).status, 0)
+    assert.strictEqual(readFileSync(file, "utf8"), text)
+    assert.strictEqual(modeOf(file), 0o600)
+  })
 
   it.live("of the user that a repository links to are named, and not changed without asking", function* () {
     const { at, palimpsest, put } = yield* ground
@@ -68,19 +66,18 @@ describe("private settings", () => {
   })
 })
 
-describe("a repository whose settings never end", () => {
-  it.live.each(["pipe", "device"])("a %s: one line, and status 1", (kind) =>
-    Effect.gen(function* () {
-      const { at, palimpsest } = yield* ground
-      if (kind === "pipe") execFileSync("mkfifo", [at("work", ".mcp.json")])
-      else symlinkSync("/dev/zero", at("work", ".mcp.json"))
-      const { status, stderr, stdout } = yield* palimpsest("install", "claude", "--yes")
-      assert.strictEqual(status, 1)
-      assert.strictEqual(stdout.toString(), "")
-      assert.lengthOf(stderr.trimEnd().split("\n"), 1)
-    })
-  )
-})
+it.live.each(["pipe", "device"])(
+  "a repository whose settings never end a %s: one line, and status 1",
+  function* (kind) {
+    const { at, palimpsest } = yield* ground
+    if (kind === "pipe") execFileSync("mkfifo", [at("work", ".mcp.json")])
+    else symlinkSync("/dev/zero", at("work", ".mcp.json"))
+    const { status, stderr, stdout } = yield* palimpsest("install", "claude", "--yes")
+    assert.strictEqual(status, 1)
+    assert.strictEqual(stdout.toString(), "")
+    assert.lengthOf(stderr.trimEnd().split("\n"), 1)
+  }
+)
 
 describe("what an agent is told to run", () => {
   /** A copy of the program in a folder whose name a shell would take apart. */

@@ -9,7 +9,8 @@ import { program } from "../cli/program.ts"
 import { says } from "../cli/scene.ts"
 import { makeClient, makeProvider } from "../support/GatewayScene.ts"
 import { needs } from "../support/machine.ts"
-import { newFolder, startProcess } from "../support/serverProcess.ts"
+import { newFolder } from "../support/paths.ts"
+import { startProcess } from "../support/serverProcess.ts"
 import { sharedCode } from "../support/temporaryFolder.ts"
 
 /** Patterns that keep a server or a gateway busy for a long time: others are answered meanwhile, and the work ends when its client leaves. */

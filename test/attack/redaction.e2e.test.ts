@@ -90,11 +90,9 @@ describe("secrets in odd places", () => {
     assert.strictEqual(survivors(text, odd.secrets).length, odd.secrets.length)
   })
 
-  for (const [name, args] of copies) {
-    it.effect(`are absent from a copy: ${name}`, function* () {
-      assertFew(yield* shownBy(`copy-${name.replaceAll(/\W/g, "-")}`, ["export", odd.id, ...args, "--redact"]))
-    })
-  }
+  it.effect.each(copies)("are absent from a copy: %s", function* ([name, args]) {
+    assertFew(yield* shownBy(`copy-${name.replaceAll(/\W/g, "-")}`, ["export", odd.id, ...args, "--redact"]))
+  })
 
   it.effect("are absent from a session that was rescued", function* () {
     const { projects, work } = yield* scene

@@ -152,30 +152,18 @@ const sessions: Readonly<Record<string, Session>> = {
 }
 
 describe("what programs and other agents wrote in the user's role", () => {
-  for (const [agent, { file, text }] of Object.entries(sessions)) {
-    it.live(`is not quoted as the user's words: ${agent}`, function* () {
-      const { folder } = yield* program
-      const cwd = mkdtempSync(path.join(folder, "voices-"))
-      writeFileSync(path.join(cwd, file), text)
-      const flags = [
-        "--force",
-        "--summarizer",
-        "extractive",
-        "--preserve",
-        "0.01",
-        "--to",
-        "contents",
-        "--out",
-        "o.json"
-      ]
-      const { status, stderr } = yield* run(["compress", file, ...flags], { cwd })
-      assert.strictEqual(status, 0, stderr)
-      const written: unknown = JSON.parse(readFileSync(path.join(cwd, "o.json"), "utf8"))
-      const quoted = userWordsIn(JSON.stringify(written).replaceAll("\\n", "\n").replaceAll('\\"', '"'))
-        .map((words) => words.text)
-        .join("\n")
-      assert.notInclude(quoted, "FOREIGN")
-      assert.include(quoted, "OWN: fix the bug")
-    })
-  }
+  it.live.each(Object.entries(sessions))("is not quoted as the user's words: %s", function* ([, { file, text }]) {
+    const { folder } = yield* program
+    const cwd = mkdtempSync(path.join(folder, "voices-"))
+    writeFileSync(path.join(cwd, file), text)
+    const flags = ["--force", "--summarizer", "extractive", "--preserve", "0.01", "--to", "contents", "--out", "o.json"]
+    const { status, stderr } = yield* run(["compress", file, ...flags], { cwd })
+    assert.strictEqual(status, 0, stderr)
+    const written: unknown = JSON.parse(readFileSync(path.join(cwd, "o.json"), "utf8"))
+    const quoted = userWordsIn(JSON.stringify(written).replaceAll("\\n", "\n").replaceAll('\\"', '"'))
+      .map((words) => words.text)
+      .join("\n")
+    assert.notInclude(quoted, "FOREIGN")
+    assert.include(quoted, "OWN: fix the bug")
+  })
 })

@@ -348,31 +348,29 @@ describe("the sessions of other agents", () => {
   })
 })
 
-describe("a rated compression", () => {
-  it.live("stands in inspect and cost, and is a question of eval", function* () {
-    const fake = yield* Scene.serve(Scene.says(Array.from({ length: 900 }, (_, at) => `word_${at}`).join(" ")))
-    const where = yield* Scene.place("rated")
-    const told = Array.from({ length: 8 }, (_, at) => `mend part ${at} of src/app.ts please\n`)
-    const lines = [...told, "/compress\n", "/rate bad it lost `src/app.ts`\n"].join("")
-    const chat = yield* Scene.runs(where, fake, ["chat"], { input: lines })
-    assert.include(chat.stderr, "Rated bad")
-    const list = yield* Scene.runs(where, fake, ["sessions", "list", "--json"])
-    const [{ id = "" } = {}] = JSON.parse(String(list.stdout))
-    const rating = /e\d+ +rated bad: it lost `src\/app\.ts`/
-    for (const args of [
-      ["inspect", id],
-      ["cost", id]
-    ]) {
-      assert.match(String((yield* Scene.runs(where, fake, args)).stdout), rating)
-    }
-    const page = path.join(where.cwd, "cost.html")
-    yield* Scene.runs(where, fake, ["cost", id, "--by", "agent", "--html", page])
-    assert.deepStrictEqual(readFileSync(page, "utf8").match(/By (?:agent|model|session)(?=<\/h2>)/g), ["By agent"])
-    const questions = yield* Scene.runs(where, fake, ["inspect", id, "--questions"])
-    assert.include(String(questions.stdout), '"answer":["src/app.ts"]')
-    const file = path.join(where.cwd, "questions.jsonl")
-    writeFileSync(file, questions.stdout)
-    const asked = yield* Scene.runs(where, fake, ["eval", "--questions", file, example, "--strategy", "palimpsest"])
-    assert.deepStrictEqual([asked.status, /questions/.test(String(asked.stdout))], [0, true])
-  })
+it.live("a rated compression stands in inspect and cost, and is a question of eval", function* () {
+  const fake = yield* Scene.serve(Scene.says(Array.from({ length: 900 }, (_, at) => `word_${at}`).join(" ")))
+  const where = yield* Scene.place("rated")
+  const told = Array.from({ length: 8 }, (_, at) => `mend part ${at} of src/app.ts please\n`)
+  const lines = [...told, "/compress\n", "/rate bad it lost `src/app.ts`\n"].join("")
+  const chat = yield* Scene.runs(where, fake, ["chat"], { input: lines })
+  assert.include(chat.stderr, "Rated bad")
+  const list = yield* Scene.runs(where, fake, ["sessions", "list", "--json"])
+  const [{ id = "" } = {}] = JSON.parse(String(list.stdout))
+  const rating = /e\d+ +rated bad: it lost `src\/app\.ts`/
+  for (const args of [
+    ["inspect", id],
+    ["cost", id]
+  ]) {
+    assert.match(String((yield* Scene.runs(where, fake, args)).stdout), rating)
+  }
+  const page = path.join(where.cwd, "cost.html")
+  yield* Scene.runs(where, fake, ["cost", id, "--by", "agent", "--html", page])
+  assert.deepStrictEqual(readFileSync(page, "utf8").match(/By (?:agent|model|session)(?=<\/h2>)/g), ["By agent"])
+  const questions = yield* Scene.runs(where, fake, ["inspect", id, "--questions"])
+  assert.include(String(questions.stdout), '"answer":["src/app.ts"]')
+  const file = path.join(where.cwd, "questions.jsonl")
+  writeFileSync(file, questions.stdout)
+  const asked = yield* Scene.runs(where, fake, ["eval", "--questions", file, example, "--strategy", "palimpsest"])
+  assert.deepStrictEqual([asked.status, /questions/.test(String(asked.stdout))], [0, true])
 })

@@ -303,15 +303,13 @@ describe.concurrent("JSON nested 100,000 levels deep", () => {
     assert.match(stderr, says)
   }
 
-  for (const [name, { line, text }] of Object.entries(files)) {
-    it.effect(`in a conversation: ${name}`, function* () {
-      const file = yield* written(name, text)
-      const place = line === undefined ? name : `${name}, line ${line}`
-      const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
-      isRefused(yield* run(["inspect", file]), says)
-      isRefused(yield* run(["compress", file, "--force"]), says)
-    })
-  }
+  it.effect.each(Object.entries(files))("in a conversation: %s", function* ([name, { line, text }]) {
+    const file = yield* written(name, text)
+    const place = line === undefined ? name : `${name}, line ${line}`
+    const says = new RegExp(`${place}: [^\n]*deeper than 1,[01]00 levels \\(column [\\d,]+\\)`)
+    isRefused(yield* run(["inspect", file]), says)
+    isRefused(yield* run(["compress", file, "--force"]), says)
+  })
 
   it.effect("on standard input, in a plan and in prices", function* () {
     isRefused(

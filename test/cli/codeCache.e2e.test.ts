@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
+import { newFolder } from "../support/paths.ts"
 import { ended, startProcess } from "../support/serverProcess.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { type Around, example, program, run as runs } from "./program.ts"
@@ -13,7 +13,7 @@ import { type Around, example, program, run as runs } from "./program.ts"
 
 const run = (args: ReadonlyArray<string>, around: Around) => runs(args, { ...around, isAlone: true })
 
-const folder = () => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "code-"))
+const folder = () => newFolder("code-")
 
 const inspect = (cache: string) => run(["inspect", example, "--json"], { env: { PALIMPSEST_CODE_CACHE: cache } })
 
@@ -148,23 +148,22 @@ describe("the compiled code", () => {
 
   it.effect.skipIf(process.platform === "win32")(
     "belongs to the user alone, and is not used where another user could change it",
-    () =>
-      Effect.gen(function* () {
-        const cache = path.join(folder(), "own")
-        const first = yield* inspect(cache)
-        const [entry] = written(cache)
-        const place = entry?.parentPath ?? ""
-        const file = path.join(place, entry?.name ?? "")
-        assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
-        assert.strictEqual(statSync(place).mode & 0o777, 0o700)
-        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
-        const { ino } = statSync(file)
-        chmodSync(file, 0o666)
-        assert.deepStrictEqual(yield* inspect(cache), first)
-        // It was made again.
-        assert.notStrictEqual(statSync(file).ino, ino)
-        assert.strictEqual(statSync(file).mode & 0o777, 0o600)
-      })
+    function* () {
+      const cache = path.join(folder(), "own")
+      const first = yield* inspect(cache)
+      const [entry] = written(cache)
+      const place = entry?.parentPath ?? ""
+      const file = path.join(place, entry?.name ?? "")
+      assert.strictEqual(statSync(cache).mode & 0o777, 0o700)
+      assert.strictEqual(statSync(place).mode & 0o777, 0o700)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+      const { ino } = statSync(file)
+      chmodSync(file, 0o666)
+      assert.deepStrictEqual(yield* inspect(cache), first)
+      // It was made again.
+      assert.notStrictEqual(statSync(file).ino, ino)
+      assert.strictEqual(statSync(file).mode & 0o777, 0o600)
+    }
   )
 
   it.effect("is left out where nothing can be written", function* () {

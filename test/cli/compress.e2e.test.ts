@@ -217,38 +217,36 @@ describe("compress", () => {
   )
 })
 
-describe("eval", () => {
-  it.effect("grounds more actions than the recorded summary does, and asks the questions of a file", function* () {
-    const questions = path.join(yield* folderFor("questions"), "questions.jsonl")
-    const asked = [
-      { question: "Is there a snapshot?", answer: ["overall_goal", "task_state"] },
-      { question: "Is it empty?", answer: "overall_goal", not: ["task_state"] },
-      { after: "e999999", question: "Is there more?", answer: "more" }
+it.effect("eval grounds more actions than the recorded summary does, and asks the questions of a file", function* () {
+  const questions = path.join(yield* folderFor("questions"), "questions.jsonl")
+  const asked = [
+    { question: "Is there a snapshot?", answer: ["overall_goal", "task_state"] },
+    { question: "Is it empty?", answer: "overall_goal", not: ["task_state"] },
+    { after: "e999999", question: "Is there more?", answer: "more" }
+  ]
+  writeFileSync(questions, asked.map((question) => JSON.stringify(question)).join("\n"))
+  const recording = sessionFile("claude-code-1512-lines")
+  const { status, stdout } = yield* run(["eval", recording, "--questions", questions, "--json"])
+  assert.strictEqual(status, 0)
+  const { files, sums } = JSON.parse(String(stdout))
+  const [recorded, alone, kept] = files[0].points[0].rows
+  assert.deepStrictEqual(
+    [recorded, alone, kept].map(({ preserve, writer }) => [writer, preserve]),
+    [
+      ["recorded", null],
+      ["palimpsest", 0],
+      ["palimpsest", 0.3]
     ]
-    writeFileSync(questions, asked.map((question) => JSON.stringify(question)).join("\n"))
-    const recording = sessionFile("claude-code-1512-lines")
-    const { status, stdout } = yield* run(["eval", recording, "--questions", questions, "--json"])
-    assert.strictEqual(status, 0)
-    const { files, sums } = JSON.parse(String(stdout))
-    const [recorded, alone, kept] = files[0].points[0].rows
-    assert.deepStrictEqual(
-      [recorded, alone, kept].map(({ preserve, writer }) => [writer, preserve]),
-      [
-        ["recorded", null],
-        ["palimpsest", 0],
-        ["palimpsest", 0.3]
-      ]
-    )
-    assert.isAtMost(alone.snapshotTokens, recorded.snapshotTokens)
-    const { actionsGrounded } = alone.figures
-    assert.isAbove(actionsGrounded.part, recorded.figures.actionsGrounded.part)
-    assert.strictEqual(actionsGrounded.whole, recorded.figures.actionsGrounded.whole)
-    assert.deepStrictEqual(sums[1].figures.actionsGrounded, {
-      ...actionsGrounded,
-      value: actionsGrounded.part / actionsGrounded.whole,
-      interval: null
-    })
-    assert.deepInclude(sums[1].figures.questionsRight, { part: 1, whole: 2 })
-    assert.deepInclude(sums[1].figures.questionsWrong, { part: 1, whole: 2 })
+  )
+  assert.isAtMost(alone.snapshotTokens, recorded.snapshotTokens)
+  const { actionsGrounded } = alone.figures
+  assert.isAbove(actionsGrounded.part, recorded.figures.actionsGrounded.part)
+  assert.strictEqual(actionsGrounded.whole, recorded.figures.actionsGrounded.whole)
+  assert.deepStrictEqual(sums[1].figures.actionsGrounded, {
+    ...actionsGrounded,
+    value: actionsGrounded.part / actionsGrounded.whole,
+    interval: null
   })
+  assert.deepInclude(sums[1].figures.questionsRight, { part: 1, whole: 2 })
+  assert.deepInclude(sums[1].figures.questionsWrong, { part: 1, whole: 2 })
 })

@@ -17,43 +17,41 @@ const filesIn = (folder: string): Readonly<Record<string, string>> =>
       .map((file) => [path.relative(folder, file), readFileSync(file, "utf8")])
   )
 
-describe("config list", () => {
-  it.live("reads home, trusted folder, .env and environment, each overriding the one before", function* () {
-    const where = yield* place("sources", {
-      home: { "settings.json": { window: 1, shellIdle: 1, maxTurns: 1, preserve: 0.1 } },
-      work: {
-        ".palimpsest/settings.json": { window: 2, shellIdle: 2, maxTurns: 2 },
-        ".env": "PALIMPSEST_WINDOW=3\nPALIMPSEST_SHELL_IDLE=3\n"
-      }
-    })
-    const call = (...args: ReadonlyArray<string>) => runs(where, undefined, args, { env: { PALIMPSEST_WINDOW: "4" } })
-    const listed = Effect.map(call("config", "list", "--json"), ({ stderr, stdout }) => {
-      const { settings }: { settings: ReadonlyArray<{ key: string; value: number; from: ReadonlyArray<string> }> } =
-        JSON.parse(String(stdout))
-      return { stderr, rows: settings.map(({ from, key, value }) => `${key} ${value} ${from.join(" ")}`) }
-    })
-    const [home, here] = [`${where.home}/settings.json`, `${where.cwd}/.palimpsest/settings.json`]
-    const untrusted = yield* listed
-    assert.deepStrictEqual(untrusted.rows, [
+it.live("config list reads home, trusted folder, .env and environment, each overriding the one before", function* () {
+  const where = yield* place("sources", {
+    home: { "settings.json": { window: 1, shellIdle: 1, maxTurns: 1, preserve: 0.1 } },
+    work: {
+      ".palimpsest/settings.json": { window: 2, shellIdle: 2, maxTurns: 2 },
+      ".env": "PALIMPSEST_WINDOW=3\nPALIMPSEST_SHELL_IDLE=3\n"
+    }
+  })
+  const call = (...args: ReadonlyArray<string>) => runs(where, undefined, args, { env: { PALIMPSEST_WINDOW: "4" } })
+  const listed = Effect.map(call("config", "list", "--json"), ({ stderr, stdout }) => {
+    const { settings }: { settings: ReadonlyArray<{ key: string; value: number; from: ReadonlyArray<string> }> } =
+      JSON.parse(String(stdout))
+    return { stderr, rows: settings.map(({ from, key, value }) => `${key} ${value} ${from.join(" ")}`) }
+  })
+  const [home, here] = [`${where.home}/settings.json`, `${where.cwd}/.palimpsest/settings.json`]
+  const untrusted = yield* listed
+  assert.deepStrictEqual(untrusted.rows, [
+    "window 4 PALIMPSEST_WINDOW",
+    `shellIdle 1 ${home}`,
+    `maxTurns 1 ${home}`,
+    `preserve 0.1 ${home}`
+  ])
+  assert.match(
+    untrusted.stderr,
+    /settings\.json is ignored: the folder is not trusted; to trust it: palimpsest trust\n/
+  )
+  assert.strictEqual((yield* call("trust")).status, 0)
+  assert.deepStrictEqual(yield* listed, {
+    stderr: "",
+    rows: [
       "window 4 PALIMPSEST_WINDOW",
-      `shellIdle 1 ${home}`,
-      `maxTurns 1 ${home}`,
+      `shellIdle 3 PALIMPSEST_SHELL_IDLE in ${where.cwd}/.env`,
+      `maxTurns 2 ${here}`,
       `preserve 0.1 ${home}`
-    ])
-    assert.match(
-      untrusted.stderr,
-      /settings\.json is ignored: the folder is not trusted; to trust it: palimpsest trust\n/
-    )
-    assert.strictEqual((yield* call("trust")).status, 0)
-    assert.deepStrictEqual(yield* listed, {
-      stderr: "",
-      rows: [
-        "window 4 PALIMPSEST_WINDOW",
-        `shellIdle 3 PALIMPSEST_SHELL_IDLE in ${where.cwd}/.env`,
-        `maxTurns 2 ${here}`,
-        `preserve 0.1 ${home}`
-      ]
-    })
+    ]
   })
 })
 

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "../support/vitest.ts"
+import { assert, it } from "../support/vitest.ts"
 import { example } from "./program.ts"
 import { place, runs } from "./scene.ts"
 
@@ -43,14 +43,12 @@ const rows: ReadonlyArray<readonly [status: number, args: ReadonlyArray<string>]
   [0, ["prompt"]]
 ]
 
-describe("the exit status", () => {
-  it.live.each(rows)("is %s for %j, also with --json", function* ([status, args]) {
-    const where = yield* place(`status-${rows.findIndex(([, other]) => other === args)}`)
-    const text = yield* runs(where, undefined, args)
-    const json = yield* runs(where, undefined, [...args, "--json"])
-    assert.deepStrictEqual([text.status, json.status], [status, status], `${text.stderr}${json.stderr}`)
-    // What is printed is one document, or nothing but the reason on stderr.
-    if (json.stdout.length > 0) JSON.parse(String(json.stdout))
-    else assert.notStrictEqual(json.status, 0)
-  })
+it.live.each(rows)("the exit status is %s for %j, also with --json", function* ([status, args]) {
+  const where = yield* place(`status-${rows.findIndex(([, other]) => other === args)}`)
+  const text = yield* runs(where, undefined, args)
+  const json = yield* runs(where, undefined, [...args, "--json"])
+  assert.deepStrictEqual([text.status, json.status], [status, status], `${text.stderr}${json.stderr}`)
+  // What is printed is one document, or nothing but the reason on stderr.
+  if (json.stdout.length > 0) JSON.parse(String(json.stdout))
+  else assert.notStrictEqual(json.status, 0)
 })

@@ -49,98 +49,96 @@ const configOf = (request: FakeRequest | undefined): { readonly generationConfig
 /** About 12,000 tokens. */
 const long = Array.from({ length: 2_000 }, (_, at) => `Line ${at}: value ${at * 7_919}.`).join("\n")
 
-describe("hooks of Gemini CLI", () => {
-  it.live("run unchanged for every event and can change, add, block and answer", function* () {
-    // The scripts end with status 2 where they are told anything else than Gemini CLI tells them.
-    const { hooks: all, ...rest } = JSON.parse(readFileSync(path.join(fixture, "settings.json"), "utf8"))
-    const { PostCompress: _numbers, ...theirs } = all
-    const where = yield* place("hooks-all", {
-      trust: "trusted",
-      work: { ".palimpsest/settings.json": { ...rest, hooks: theirs } }
-    })
-    const record = path.join(where.home, "events.jsonl")
-    // Hooks of calls side by side run at once: each writes its line as one.
-    const keep = command(`line=$(cat); printf '%s\\n' "$line" >> "$RECORD"`, {
-      name: "record",
-      env: { RECORD: record }
-    })
-    const settings = { window: 60_000, hooks: Object.fromEntries(events.map((name) => [name, keep])) }
-    yield* Effect.sync(() => cpSync(fixture, where.cwd, { recursive: true }))
-    write(where.home, { "settings.json": settings })
-    const fake = yield* serve(
-      calls(
-        ["write_file", { file_path: "a.txt", content: "one" }],
-        ["write_file", { file_path: "b.txt", content: "password = x" }],
-        ["run_shell_command", { command: "touch ran" }]
-      ),
-      says("The key is AIzaNobodyKnows."),
-      says("I tested it with AIzaNobodyKnows.")
-    )
-    const first = yield* runs(where, fake, ["ask", "Write it", "--session", "work", "--approve", "edits"], {
-      input: long
-    })
-    assert.deepStrictEqual([first.status, String(first.stdout)], [0, "I tested it with [key].\n"])
-    assert.include(first.stderr, "session: startup")
-    assert.include(first.stderr, "a secret was kept out")
-    assert.include(first.stderr, "somebody is asked")
-    assert.notInclude(first.stderr, "failed on")
-
-    const turns = yield* turnsOf(fake)
-    assert.lengthOf(turns, 3)
-    const [one, two, three] = turns
-    assert.strictEqual(configOf(one).generationConfig?.["temperature"], 0)
-    const names = bodyOf(one).tools?.flatMap(({ functionDeclarations = [] }) =>
-      functionDeclarations.map(({ name }) => name)
-    )
-    assert.sameMembers(names ?? [], ["read_file", "write_file", "run_shell_command"])
-    assert.match(textsOf(one).join("\n"), /the tests need a database[^]*branch: main/)
-    assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\n")
-    assert.isFalse(existsSync(path.join(where.cwd, "b.txt")))
-    const told = JSON.stringify(results(two))
-    // The first result gave way to that of read_file, which the hook had run behind it.
-    assert.deepStrictEqual(results(two)[0], { output: "one\n" })
-    assert.include(told, "write_file would write a password")
-    assert.include(textsOf(three).join("\n"), "say what you tested")
-
-    // The conversation is too large now.
-    const second = yield* runs(where, fake, ["ask", "Go on", "--session", "work", "--threshold", "0.2"])
-    assert.strictEqual(second.status, 0)
-    assert.include(second.stderr, "compressing (auto)")
-
-    const stdin = jsonLines(record)
-    assert.deepStrictEqual([...new Set(stdin.map((input) => input["hook_event_name"]))].sort(), [...events].sort())
-    for (const input of stdin) {
-      assert.deepInclude(input, {
-        session_id: "work",
-        cwd: where.cwd,
-        transcript_path: path.join(where.home, "sessions", "work.jsonl")
-      })
-    }
-    const of = (name: string) => stdin.filter((input) => input["hook_event_name"] === name)
-    assert.deepStrictEqual(
-      of("SessionStart").map(({ source }) => source),
-      ["startup", "resume"]
-    )
-    assert.deepStrictEqual(
-      of("SessionEnd").map(({ reason }) => reason),
-      ["exit", "exit"]
-    )
-    assert.deepStrictEqual(
-      of("BeforeAgent")
-        .map(({ prompt }) => prompt)
-        .slice(1),
-      // What an answer is sent back with is a prompt, too.
-      ["say what you tested", "Go on", "say what you tested"]
-    )
-    assert.deepInclude(of("AfterAgent")[1], { prompt_response: "I tested it with [key].", stop_hook_active: true })
-    assert.strictEqual(of("Notification")[0]?.["notification_type"], "ToolPermission")
-    const [compressed] = of("PostCompress").filter(({ status }) => status === "COMPRESSED")
-    assert.strictEqual(compressed?.["trigger"], "auto")
-    assert.isBelow(Number(compressed?.["tokens_after"]), Number(compressed?.["tokens_before"]))
-    const { tool_name: tool, tool_response: response } = of("AfterTool")[0] ?? {}
-    assert.strictEqual(tool, "write_file")
-    assert.include(JSON.stringify(response), "llmContent")
+it.live("hooks of Gemini CLI run unchanged for every event and can change, add, block and answer", function* () {
+  // The scripts end with status 2 where they are told anything else than Gemini CLI tells them.
+  const { hooks: all, ...rest } = JSON.parse(readFileSync(path.join(fixture, "settings.json"), "utf8"))
+  const { PostCompress: _numbers, ...theirs } = all
+  const where = yield* place("hooks-all", {
+    trust: "trusted",
+    work: { ".palimpsest/settings.json": { ...rest, hooks: theirs } }
   })
+  const record = path.join(where.home, "events.jsonl")
+  // Hooks of calls side by side run at once: each writes its line as one.
+  const keep = command(`line=$(cat); printf '%s\\n' "$line" >> "$RECORD"`, {
+    name: "record",
+    env: { RECORD: record }
+  })
+  const settings = { window: 60_000, hooks: Object.fromEntries(events.map((name) => [name, keep])) }
+  yield* Effect.sync(() => cpSync(fixture, where.cwd, { recursive: true }))
+  write(where.home, { "settings.json": settings })
+  const fake = yield* serve(
+    calls(
+      ["write_file", { file_path: "a.txt", content: "one" }],
+      ["write_file", { file_path: "b.txt", content: "password = x" }],
+      ["run_shell_command", { command: "touch ran" }]
+    ),
+    says("The key is AIzaNobodyKnows."),
+    says("I tested it with AIzaNobodyKnows.")
+  )
+  const first = yield* runs(where, fake, ["ask", "Write it", "--session", "work", "--approve", "edits"], {
+    input: long
+  })
+  assert.deepStrictEqual([first.status, String(first.stdout)], [0, "I tested it with [key].\n"])
+  assert.include(first.stderr, "session: startup")
+  assert.include(first.stderr, "a secret was kept out")
+  assert.include(first.stderr, "somebody is asked")
+  assert.notInclude(first.stderr, "failed on")
+
+  const turns = yield* turnsOf(fake)
+  assert.lengthOf(turns, 3)
+  const [one, two, three] = turns
+  assert.strictEqual(configOf(one).generationConfig?.["temperature"], 0)
+  const names = bodyOf(one).tools?.flatMap(({ functionDeclarations = [] }) =>
+    functionDeclarations.map(({ name }) => name)
+  )
+  assert.sameMembers(names ?? [], ["read_file", "write_file", "run_shell_command"])
+  assert.match(textsOf(one).join("\n"), /the tests need a database[^]*branch: main/)
+  assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\n")
+  assert.isFalse(existsSync(path.join(where.cwd, "b.txt")))
+  const told = JSON.stringify(results(two))
+  // The first result gave way to that of read_file, which the hook had run behind it.
+  assert.deepStrictEqual(results(two)[0], { output: "one\n" })
+  assert.include(told, "write_file would write a password")
+  assert.include(textsOf(three).join("\n"), "say what you tested")
+
+  // The conversation is too large now.
+  const second = yield* runs(where, fake, ["ask", "Go on", "--session", "work", "--threshold", "0.2"])
+  assert.strictEqual(second.status, 0)
+  assert.include(second.stderr, "compressing (auto)")
+
+  const stdin = jsonLines(record)
+  assert.deepStrictEqual([...new Set(stdin.map((input) => input["hook_event_name"]))].sort(), [...events].sort())
+  for (const input of stdin) {
+    assert.deepInclude(input, {
+      session_id: "work",
+      cwd: where.cwd,
+      transcript_path: path.join(where.home, "sessions", "work.jsonl")
+    })
+  }
+  const of = (name: string) => stdin.filter((input) => input["hook_event_name"] === name)
+  assert.deepStrictEqual(
+    of("SessionStart").map(({ source }) => source),
+    ["startup", "resume"]
+  )
+  assert.deepStrictEqual(
+    of("SessionEnd").map(({ reason }) => reason),
+    ["exit", "exit"]
+  )
+  assert.deepStrictEqual(
+    of("BeforeAgent")
+      .map(({ prompt }) => prompt)
+      .slice(1),
+    // What an answer is sent back with is a prompt, too.
+    ["say what you tested", "Go on", "say what you tested"]
+  )
+  assert.deepInclude(of("AfterAgent")[1], { prompt_response: "I tested it with [key].", stop_hook_active: true })
+  assert.strictEqual(of("Notification")[0]?.["notification_type"], "ToolPermission")
+  const [compressed] = of("PostCompress").filter(({ status }) => status === "COMPRESSED")
+  assert.strictEqual(compressed?.["trigger"], "auto")
+  assert.isBelow(Number(compressed?.["tokens_after"]), Number(compressed?.["tokens_before"]))
+  const { tool_name: tool, tool_response: response } = of("AfterTool")[0] ?? {}
+  assert.strictEqual(tool, "write_file")
+  assert.include(JSON.stringify(response), "llmContent")
 })
 
 describe("a workflow of hooks", () => {

@@ -71,35 +71,31 @@ describe("inspect", () => {
   })
 })
 
-describe("inspect --prices", () => {
-  const written = Effect.fnUntraced(function* (name: string, content: string) {
-    const { folder } = yield* program
-    const file = path.join(folder, name)
-    writeFileSync(file, content)
-    return file
-  })
-
-  it.effect("takes prices from a file, and names it", function* () {
-    const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
-    const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
-    const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
-    const { cost } = decode(String(stdout))
-    assert.strictEqual(status, 0)
-    assert.strictEqual(cost.table, file)
-    assert.notStrictEqual(cost.total, built.total)
-    assert.match(built.table, /^built in/)
-    assert.deepStrictEqual(built.unpriced, [])
-    const shown = yield* run(["inspect", example, "--prices", file])
-    assert.include(String(shown.stdout), "prices.json")
-  })
+const written = Effect.fnUntraced(function* (name: string, content: string) {
+  const { folder } = yield* program
+  const file = path.join(folder, name)
+  writeFileSync(file, content)
+  return file
 })
 
-describe("inspect --html", () => {
-  it.effect("writes the page, prints its path, and nothing else", function* () {
-    const { folder } = yield* program
-    const file = path.join(folder, "page.html")
-    const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file])
-    assert.deepStrictEqual([status, String(stdout), stderr], [0, "", `palimpsest: wrote the page to ${file}\n`])
-    assert.match(readFileSync(file, "utf8"), /^<!doctype html>/i)
-  })
+it.effect("inspect --prices takes prices from a file, and names it", function* () {
+  const file = yield* written("prices.json", '{"models": {"claude-opus": {"input": 1000, "output": 2000}}}')
+  const built = decode(String((yield* run(["inspect", example, "--json"])).stdout)).cost
+  const { status, stdout } = yield* run(["inspect", example, "--json", "--prices", file])
+  const { cost } = decode(String(stdout))
+  assert.strictEqual(status, 0)
+  assert.strictEqual(cost.table, file)
+  assert.notStrictEqual(cost.total, built.total)
+  assert.match(built.table, /^built in/)
+  assert.deepStrictEqual(built.unpriced, [])
+  const shown = yield* run(["inspect", example, "--prices", file])
+  assert.include(String(shown.stdout), "prices.json")
+})
+
+it.effect("inspect --html writes the page, prints its path, and nothing else", function* () {
+  const { folder } = yield* program
+  const file = path.join(folder, "page.html")
+  const { status, stderr, stdout } = yield* run(["inspect", example, "--html", file])
+  assert.deepStrictEqual([status, String(stdout), stderr], [0, "", `palimpsest: wrote the page to ${file}\n`])
+  assert.match(readFileSync(file, "utf8"), /^<!doctype html>/i)
 })

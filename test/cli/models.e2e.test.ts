@@ -300,24 +300,22 @@ describe("the window of a conversation from a file", () => {
   })
 })
 
-describe("an agent's model", () => {
-  const definition = (model: string) =>
-    `---\nname: helper\ndescription: Helps\nmodel: ${model}\ntools: [read_file]\nmax_turns: 1\n---\nYou help.\n`
-  const start = Effect.fnUntraced(function* (name: string, model: string, url: string) {
-    const own = yield* folders(name, { attempts: { calls: 1 } })
-    mkdirSync(path.join(own.home, "agents"), { recursive: true })
-    writeFileSync(path.join(own.home, "agents", "helper.md"), definition(model))
-    return yield* shell(own, ["agents", "run", "helper", "help"], url)
-  })
+const definition = (model: string) =>
+  `---\nname: helper\ndescription: Helps\nmodel: ${model}\ntools: [read_file]\nmax_turns: 1\n---\nYou help.\n`
+const start = Effect.fnUntraced(function* (name: string, model: string, url: string) {
+  const own = yield* folders(name, { attempts: { calls: 1 } })
+  mkdirSync(path.join(own.home, "agents"), { recursive: true })
+  writeFileSync(path.join(own.home, "agents", "helper.md"), definition(model))
+  return yield* shell(own, ["agents", "run", "helper", "help"], url)
+})
 
-  it.effect("is refused when the provider does not have it", function* () {
-    const fake = yield* serve
-    const { status, stderr } = yield* start("agent-missing", "gemini-2.5-prro", fake.url)
-    assert.strictEqual(status, 1)
-    assert.include(
-      stderr,
-      "the agent helper cannot start: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?; its definition names it"
-    )
-    assert.isEmpty(yield* fake.requests)
-  })
+it.effect("an agent's model is refused when the provider does not have it", function* () {
+  const fake = yield* serve
+  const { status, stderr } = yield* start("agent-missing", "gemini-2.5-prro", fake.url)
+  assert.strictEqual(status, 1)
+  assert.include(
+    stderr,
+    "the agent helper cannot start: there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?; its definition names it"
+  )
+  assert.isEmpty(yield* fake.requests)
 })

@@ -1,10 +1,10 @@
 import { Effect, Scope } from "effect"
-import { mkdtemp, readFile, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import type { Page } from "playwright-core"
 import { needs } from "../support/machine.ts"
+import { newFolder } from "../support/paths.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { assert, it } from "../support/vitest.ts"
 import { fits, open as openPage, seriousProblems, sharesBrowser } from "./browserPage.ts"
@@ -13,7 +13,7 @@ import { example, run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
 
-const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "page-")))
+const scratch = Effect.sync(() => newFolder("page-"))
 
 /** A page from disk. */
 const open = (file: string, look?: Parameters<typeof openPage>[1]) => openPage(pathToFileURL(file).href, look)

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { type ChildProcess, execFile, fork, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
-import { cp, glob, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { cp, glob, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { promisify } from "node:util"
+import { newFolder } from "../support/paths.ts"
 
 /** The built program as a child process: what only shows there are exit statuses, signals and pipes. */
 
@@ -102,7 +102,7 @@ const buildOnce = async (shared: string): Promise<string> => {
 }
 
 const built = Effect.promise(async () => {
-  const folder = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "cli-"))
+  const folder = newFolder("cli-")
   const shared = path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? folder, "program")
   return { bundle: await buildOnce(shared), folder }
 })

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { strategies } from "../../src/domain/compression/strategies/Strategies.ts"
 import { sessionFile } from "../support/sessions.ts"
-import { assert, describe, it } from "../support/vitest.ts"
+import { assert, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
 
 /** What the program is called with and cannot do: status 2, nothing on stdout, and one line that says why, for every command. */
@@ -110,25 +110,23 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["gateway", "--upstream", "mistral=http://x"], /--upstream mistral=http:\/\/x: expected anthropic=/]
 ]
 
-describe("palimpsest refuses, in one line", () => {
-  it.live.each(rows)("%j", function* ([args, says]) {
-    const { folder } = yield* program
-    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text)
-    const { status, stderr, stdout } = yield* run(args, {
-      // Nobody listens there: a request would end with another status.
-      env: {
-        PALIMPSEST_HOME: `${folder}-refusals`,
-        GEMINI_API_KEY: "none",
-        GOOGLE_GEMINI_BASE_URL: "http://127.0.0.1:9"
-      }
-    })
-    assert.deepStrictEqual([status, String(stdout)], [2, ""], stderr)
-    assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try "palimpsest[^\n]*--help"\.\n)?$/)
-    assert.notInclude(stderr, "\u001b")
-    if (typeof says === "string") assert.strictEqual(stderr, `palimpsest: ${says}`)
-    else assert.match(stderr, says)
-    for (const name of ["talk", "talk.html", "x"]) assert.isFalse(existsSync(path.join(folder, name)))
-    const sessions = `${folder}-refusals/sessions`
-    assert.deepStrictEqual(existsSync(sessions) ? readdirSync(sessions) : [], [])
+it.live.each(rows)("palimpsest refuses in one line: %j", function* ([args, says]) {
+  const { folder } = yield* program
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text)
+  const { status, stderr, stdout } = yield* run(args, {
+    // Nobody listens there: a request would end with another status.
+    env: {
+      PALIMPSEST_HOME: `${folder}-refusals`,
+      GEMINI_API_KEY: "none",
+      GOOGLE_GEMINI_BASE_URL: "http://127.0.0.1:9"
+    }
   })
+  assert.deepStrictEqual([status, String(stdout)], [2, ""], stderr)
+  assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try "palimpsest[^\n]*--help"\.\n)?$/)
+  assert.notInclude(stderr, "\u001b")
+  if (typeof says === "string") assert.strictEqual(stderr, `palimpsest: ${says}`)
+  else assert.match(stderr, says)
+  for (const name of ["talk", "talk.html", "x"]) assert.isFalse(existsSync(path.join(folder, name)))
+  const sessions = `${folder}-refusals/sessions`
+  assert.deepStrictEqual(existsSync(sessions) ? readdirSync(sessions) : [], [])
 })

@@ -1,11 +1,11 @@
 import { Effect, Redacted, Schedule } from "effect"
 import { execFile, spawn } from "node:child_process"
-import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { readFile, stat, writeFile } from "node:fs/promises"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 import { needs } from "../support/machine.ts"
+import { newFolder } from "../support/paths.ts"
 import { sharedCode } from "../support/temporaryFolder.ts"
 import { assert, it } from "../support/vitest.ts"
 import { fits, open, sharesBrowser } from "./browserPage.ts"
@@ -14,7 +14,7 @@ import { says } from "./scene.ts"
 
 /** The server as a program, and its page in a browser. */
 
-const folder = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))
+const folder = Effect.sync(() => newFolder("serve-"))
 
 // The same words again and again would end the turn.
 const steps = Array.from({ length: 60 }, (_, step) => `It goes on. Step ${step} is one of many.`).join(" ")

@@ -81,23 +81,21 @@ const copied = Effect.fnUntraced(function* (from: string, name: string) {
 const three = (name: string) =>
   Effect.flatMap(unchanged, (sessions) => Effect.map(copied(sessions.home, name), (home) => ({ ...sessions, home })))
 
-describe("sessions list", () => {
-  it.effect("shows the most recent first, with number, first words and id", function* () {
-    const { home, last, one, two } = yield* three("list")
-    const rows = yield* listed(home)
-    assert.deepStrictEqual(
-      rows.map(({ firstPrompt, id, number }) => [number, firstPrompt, id]),
-      [
-        [1, "three", last],
-        [2, "two", two],
-        [3, "one", one]
-      ]
-    )
-    assert.strictEqual((yield* listed(home, "--limit", "2")).length, 2)
-    const { stderr, stdout } = yield* sessions(home, ["list", "--limit", "1"])
-    assert.match(String(stdout), new RegExp(`^# +Title .*\\n1 +three .*2001-09-09 .*${last}\\n$`))
-    assert.strictEqual(stderr, "palimpsest: 2 older sessions not shown\n")
-  })
+it.effect("sessions list shows the most recent first, with number, first words and id", function* () {
+  const { home, last, one, two } = yield* three("list")
+  const rows = yield* listed(home)
+  assert.deepStrictEqual(
+    rows.map(({ firstPrompt, id, number }) => [number, firstPrompt, id]),
+    [
+      [1, "three", last],
+      [2, "two", two],
+      [3, "one", one]
+    ]
+  )
+  assert.strictEqual((yield* listed(home, "--limit", "2")).length, 2)
+  const { stderr, stdout } = yield* sessions(home, ["list", "--limit", "1"])
+  assert.match(String(stdout), new RegExp(`^# +Title .*\\n1 +three .*2001-09-09 .*${last}\\n$`))
+  assert.strictEqual(stderr, "palimpsest: 2 older sessions not shown\n")
 })
 
 describe("sessions show, rename", () => {

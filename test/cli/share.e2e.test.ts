@@ -67,21 +67,19 @@ describe("inspect for other people", () => {
   })
 })
 
-describe("mcp", () => {
-  it.effect("answers a line that is no JSON with a parse error, and goes on", function* () {
-    const initialize = {
-      jsonrpc: "2.0",
-      id: 1,
-      method: "initialize",
-      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
-    }
-    const { status, stderr, stdout } = yield* run(["mcp"], { input: `garbage\n\n${JSON.stringify(initialize)}\n` })
-    const answers = String(stdout)
-      .trimEnd()
-      .split("\n")
-      .map((line): unknown => JSON.parse(line))
-    assert.deepStrictEqual([status, stderr], [0, ""])
-    assert.deepStrictEqual(answers[0], { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } })
-    assert.nestedPropertyVal(answers[1], "result.serverInfo.name", "palimpsest")
-  })
+it.effect("mcp answers a line that is no JSON with a parse error, and goes on", function* () {
+  const initialize = {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+  }
+  const { status, stderr, stdout } = yield* run(["mcp"], { input: `garbage\n\n${JSON.stringify(initialize)}\n` })
+  const answers = String(stdout)
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line))
+  assert.deepStrictEqual([status, stderr], [0, ""])
+  assert.deepStrictEqual(answers[0], { jsonrpc: "2.0", id: null, error: { code: -32700, message: "Parse error" } })
+  assert.nestedPropertyVal(answers[1], "result.serverInfo.name", "palimpsest")
 })

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { needs } from "../support/machine.ts"
+import { newFolder } from "../support/paths.ts"
 import { sharedCode } from "../support/temporaryFolder.ts"
 import { assert, it } from "../support/vitest.ts"
 import { open, sharesBrowser } from "./browserPage.ts"
@@ -44,7 +44,7 @@ needs("Chromium")("the support desk", () => {
           }
           return says("Hello, how can I help?")
         })
-        const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "desk-"))
+        const home = newFolder("desk-")
         const env = {
           PATH: process.env["PATH"] ?? "",
           ...sharedCode,

@@ -5,9 +5,10 @@ import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
 import { textsOf } from "../cli/scene.ts"
 import { needs } from "../support/machine.ts"
+import { newFolder } from "../support/paths.ts"
 import { freePort, postgresServer } from "../support/postgres.ts"
 import { eventsOf } from "../support/server.ts"
-import { askProcess, ended, newFolder, type ServerProcess, startProcess } from "../support/serverProcess.ts"
+import { askProcess, ended, type ServerProcess, startProcess } from "../support/serverProcess.ts"
 
 /**
  * Two runners and a front over PostgreSQL, in which runners are killed, stopped and suspended and the database is restarted, while

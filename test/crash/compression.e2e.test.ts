@@ -6,7 +6,8 @@ import { setTimeout as wait } from "node:timers/promises"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
 import { says, textsOf } from "../cli/scene.ts"
-import { askProcess, ended, newFolder, type ServerProcess, startProcess } from "../support/serverProcess.ts"
+import { newFolder } from "../support/paths.ts"
+import { askProcess, ended, type ServerProcess, startProcess } from "../support/serverProcess.ts"
 
 /**
  * A server that is killed in a compression: the next one goes on after the last step that was stored, and pays for no answer

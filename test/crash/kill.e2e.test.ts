@@ -2,8 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { spawn } from "node:child_process"
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, utimesSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { cpSync, existsSync, readdirSync, readFileSync, utimesSync } from "node:fs"
 import path from "node:path"
 import { user, text } from "../../src/domain/content/Content.ts"
 import { entries } from "../../src/domain/conversation/Conversation.ts"
@@ -17,6 +16,7 @@ import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
 import { illegal } from "../support/legal.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { bundledProgram } from "./bundledProgram.ts"
 import {
@@ -260,7 +260,7 @@ const reopen = Effect.fnUntraced(function* (folder: string, last: Session, known
   return { torn, violations }
 }, Effect.provide(Offline.layer))
 
-const fresh = (): string => mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "kill-"))
+const fresh = (): string => newFolder("kill-")
 
 /** Looks at the files of a life in a copy, so that the next one finds them as they are. */
 const look = Effect.fnUntraced(function* (folder: string, life: Life, known: Known, count: number) {

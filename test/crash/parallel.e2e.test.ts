@@ -1,9 +1,9 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { SessionStore } from "../../src/services/session/SessionStore.ts"
+import { newFolder } from "../support/paths.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { bundledProgram } from "./bundledProgram.ts"
 import { chance } from "./sight.ts"
@@ -21,7 +21,7 @@ const endless = 2_000
 const fibers = 25
 
 const fresh = (): string => {
-  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "parallel-"))
+  const folder = newFolder("parallel-")
   for (const name of ["home", "user", "work"]) mkdirSync(path.join(folder, name))
   mkdirSync(path.join(folder, "work", ".git"))
   return folder
@@ -97,52 +97,49 @@ const isKilled = (at: number): boolean => at % 3 === 0
 describe("processes that change the same files", () => {
   it.live(
     `lose nothing acknowledged and block no other process, though every third is killed (${writers} of each kind)`,
-    () =>
-      Effect.gen(function* () {
-        const folder = fresh()
-        const roll = chance(15)
-        const crowd = kinds.flatMap((kind) =>
-          Array.from({ length: writers }, (_, index) => ({ kind, name: `${kind}${index}` }))
-        )
-        foldersFor(
-          folder,
-          crowd.flatMap(({ name }, at) =>
-            Array.from({ length: isKilled(at) ? endless : each }, (_, n) => `${name}x${n}`)
-          )
-        )
-        const ended = yield* Effect.forEach(
-          crowd,
-          ({ kind, name }, index) =>
-            Effect.map(
-              run(folder, kind, name, isKilled(index) ? { lines: roll(each - 1), millis: roll(12) } : undefined),
-              (ending) => ({ ...ending, kind, name })
+    function* () {
+      const folder = fresh()
+      const roll = chance(15)
+      const crowd = kinds.flatMap((kind) =>
+        Array.from({ length: writers }, (_, index) => ({ kind, name: `${kind}${index}` }))
+      )
+      foldersFor(
+        folder,
+        crowd.flatMap(({ name }, at) => Array.from({ length: isKilled(at) ? endless : each }, (_, n) => `${name}x${n}`))
+      )
+      const ended = yield* Effect.forEach(
+        crowd,
+        ({ kind, name }, index) =>
+          Effect.map(
+            run(folder, kind, name, isKilled(index) ? { lines: roll(each - 1), millis: roll(12) } : undefined),
+            (ending) => ({ ...ending, kind, name })
+          ),
+        { concurrency: Math.max(8, writers) }
+      )
+      for (const [at, { kind, name, said, stderr, wasKilled }] of ended.entries()) {
+        assert.strictEqual(wasKilled, isKilled(at), `${name}: ${stderr}`)
+        if (!wasKilled) assert.lengthOf(said, each, `${name}: ${stderr}`)
+        assert.deepStrictEqual(lost(folder, kind, said), [], name)
+      }
+      // Whatever the dead left: one more of each is done at once, and sweeps.
+      foldersFor(folder, kinds)
+      yield* Effect.forEach(kinds, (kind) => write(folder, kind, `last${kind}`), { discard: true }).pipe(
+        Effect.provide(
+          layersOf(
+            (foldersFor(
+              folder,
+              kinds.map((kind) => `last${kind}`)
             ),
-          { concurrency: Math.max(8, writers) }
-        )
-        for (const [at, { kind, name, said, stderr, wasKilled }] of ended.entries()) {
-          assert.strictEqual(wasKilled, isKilled(at), `${name}: ${stderr}`)
-          if (!wasKilled) assert.lengthOf(said, each, `${name}: ${stderr}`)
-          assert.deepStrictEqual(lost(folder, kind, said), [], name)
-        }
-        // Whatever the dead left: one more of each is done at once, and sweeps.
-        foldersFor(folder, kinds)
-        yield* Effect.forEach(kinds, (kind) => write(folder, kind, `last${kind}`), { discard: true }).pipe(
-          Effect.provide(
-            layersOf(
-              (foldersFor(
-                folder,
-                kinds.map((kind) => `last${kind}`)
-              ),
-              folder)
-            )
+            folder)
           )
         )
-        yield* Effect.provide(
-          SessionStore.use((_) => _.list),
-          layersOf(folder)
-        )
-        assert.deepStrictEqual(leftovers(folder), [])
-      })
+      )
+      yield* Effect.provide(
+        SessionStore.use((_) => _.list),
+        layersOf(folder)
+      )
+      assert.deepStrictEqual(leftovers(folder), [])
+    }
   )
 
   for (const kind of kinds) {

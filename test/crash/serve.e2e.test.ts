@@ -6,9 +6,10 @@ import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
 import { results, says, textsOf } from "../cli/scene.ts"
 import { needs } from "../support/machine.ts"
+import { newFolder } from "../support/paths.ts"
 import { freePort, postgresServer } from "../support/postgres.ts"
 import { eventsOf } from "../support/server.ts"
-import { askProcess as ask, ended, newFolder, startProcess } from "../support/serverProcess.ts"
+import { askProcess as ask, ended, startProcess } from "../support/serverProcess.ts"
 
 /**
  * A server over SQLite that is killed at random moments while messages are sent to it: every acknowledged message is in the

@@ -21,8 +21,9 @@ The rules:
 import itertools
 import json
 import re
-import sys
 from pathlib import Path
+
+from goldenFiles import write
 
 HERE = Path(__file__).resolve().parent
 FILES = HERE.parent / "fixtures" / "codex"
@@ -193,19 +194,5 @@ def read(path):
     return {**facts, "skipped": skipped, "steps": steps + messages(entries)}
 
 
-def main():
-    stale = []
-    for path in sorted(FILES.glob("*.jsonl")):
-        golden = json.dumps(read(path), indent=1, ensure_ascii=False) + "\n"
-        out = HERE / f"{path.stem}.json"
-        if "--check" in sys.argv:
-            if not out.exists() or out.read_text(encoding="utf-8") != golden:
-                stale.append(path.stem)
-        else:
-            out.write_text(golden, encoding="utf-8")
-    if stale:
-        sys.exit(f"not what codex.py computes: {', '.join(stale)}")
-
-
 if __name__ == "__main__":
-    main()
+    write("codex.py", {path.stem: read(path) for path in sorted(FILES.glob("*.jsonl"))})

@@ -14,8 +14,9 @@ Arguments are JSON texts without spaces, because their numbers may have more dig
 """
 
 import json
-import sys
 from pathlib import Path
+
+from goldenFiles import write
 
 HERE = Path(__file__).resolve().parent
 FIXTURES = HERE.parent / "fixtures" / "gemini"
@@ -152,15 +153,5 @@ def records():
     return {"session": session, "model": "gemini-3-flash", "stretches": told, "skipped": skipped}
 
 
-def main():
-    golden = json.dumps({"document": document(), "records": records()}, indent=1, ensure_ascii=False) + "\n"
-    out = HERE / "gemini-session.json"
-    if "--check" in sys.argv:
-        if not out.exists() or out.read_text(encoding="utf-8") != golden:
-            sys.exit("not what gemini-session.py computes: gemini-session.json")
-    else:
-        out.write_text(golden, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write("gemini-session.py", {"gemini-session": {"document": document(), "records": records()}})

@@ -1,4 +1,4 @@
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -39,61 +39,53 @@ const missing: Handler = () => assert.fail("not exported")
 const plugin = async (file: string): Promise<Record<string, Handler>> =>
   import(pathToFileURL(path.join(root, "integrations", file)).href)
 
-describe("the plugin for opencode", () => {
-  it("gives a focus before the summary, and follows it with the handover once", async () => {
-    const { PalimpsestPlugin: start = missing } = await plugin("opencode/palimpsest.js")
-    const logged: Array<unknown> = []
-    const log = async (entry: unknown) => void logged.push(entry)
-    const hooks = Object(await start({ client: { app: { log } } }))
-    const compacting: Handler = hooks["experimental.session.compacting"]
-    const complete: Handler = hooks["experimental.text.complete"]
+it("the plugin for opencode gives a focus before the summary, and follows it with the handover once", async () => {
+  const { PalimpsestPlugin: start = missing } = await plugin("opencode/palimpsest.js")
+  const logged: Array<unknown> = []
+  const log = async (entry: unknown) => void logged.push(entry)
+  const hooks = Object(await start({ client: { app: { log } } }))
+  const compacting: Handler = hooks["experimental.session.compacting"]
+  const complete: Handler = hooks["experimental.text.complete"]
 
-    const compaction = { context: new Array<string>() }
-    await compacting({ sessionID: "ses_1" }, compaction)
-    assert.deepStrictEqual(compaction, { context: ["FOCUS"] })
-    const other = { text: "of another session" }
-    await complete({ sessionID: "ses_2", messageID: "m", partID: "p" }, other)
-    assert.strictEqual(other.text, "of another session")
-    for (const expected of ["Summary.\n\nHANDOVER", "Summary."]) {
-      const output = { text: "Summary." }
-      await complete({ sessionID: "ses_1", messageID: "m", partID: "p" }, output)
-      assert.strictEqual(output.text, expected)
-    }
+  const compaction = { context: new Array<string>() }
+  await compacting({ sessionID: "ses_1" }, compaction)
+  assert.deepStrictEqual(compaction, { context: ["FOCUS"] })
+  const other = { text: "of another session" }
+  await complete({ sessionID: "ses_2", messageID: "m", partID: "p" }, other)
+  assert.strictEqual(other.text, "of another session")
+  for (const expected of ["Summary.\n\nHANDOVER", "Summary."]) {
+    const output = { text: "Summary." }
+    await complete({ sessionID: "ses_1", messageID: "m", partID: "p" }, output)
+    assert.strictEqual(output.text, expected)
+  }
 
-    await compacting({ sessionID: "ses_1" }, { context: [] })
-    await hooks.event({ event: { type: "session.error", properties: { sessionID: "ses_1" } } })
-    const later = { text: "Later." }
-    await complete({ sessionID: "ses_1", messageID: "m", partID: "p" }, later)
-    assert.strictEqual(later.text, "Later.", "the compaction failed")
+  await compacting({ sessionID: "ses_1" }, { context: [] })
+  await hooks.event({ event: { type: "session.error", properties: { sessionID: "ses_1" } } })
+  const later = { text: "Later." }
+  await complete({ sessionID: "ses_1", messageID: "m", partID: "p" }, later)
+  assert.strictEqual(later.text, "Later.", "the compaction failed")
 
-    const broken = { context: new Array<string>() }
-    await compacting({ sessionID: "broken" }, broken)
-    assert.deepStrictEqual(broken.context, [])
-    assert.include(JSON.stringify(logged), "no such session")
-  })
+  const broken = { context: new Array<string>() }
+  await compacting({ sessionID: "broken" }, broken)
+  assert.deepStrictEqual(broken.context, [])
+  assert.include(JSON.stringify(logged), "no such session")
 })
 
-describe("the plugin for OpenClaw", () => {
-  it("registers a provider that summarizes the messages that it gets", async () => {
-    const { default: register = missing } = await plugin("openclaw/index.js")
-    const providers: Array<{ id: string; summarize: Handler }> = []
-    await register({ registerCompactionProvider: (provider: (typeof providers)[number]) => providers.push(provider) })
-    const [provider] = providers
-    assert.strictEqual(provider?.id, "palimpsest")
-    const messages = [{ role: "user", content: "Rename tide to swell." }]
-    const summary = String(await provider?.summarize({ messages, previousSummary: "EARLIER" }))
-    const input = JSON.parse(summary.replace("HANDOVER ", ""))
-    assert.strictEqual(input.hook_event_name, "session_before_compact")
-    assert.deepStrictEqual(
-      input.entries.map(({ id, message, parentId }: Record<string, { role?: string }>) => [
-        id,
-        parentId,
-        message?.role
-      ]),
-      [
-        ["m0", null, "user"],
-        ["m1", "m0", "user"]
-      ]
-    )
-  })
+it("the plugin for OpenClaw registers a provider that summarizes the messages that it gets", async () => {
+  const { default: register = missing } = await plugin("openclaw/index.js")
+  const providers: Array<{ id: string; summarize: Handler }> = []
+  await register({ registerCompactionProvider: (provider: (typeof providers)[number]) => providers.push(provider) })
+  const [provider] = providers
+  assert.strictEqual(provider?.id, "palimpsest")
+  const messages = [{ role: "user", content: "Rename tide to swell." }]
+  const summary = String(await provider?.summarize({ messages, previousSummary: "EARLIER" }))
+  const input = JSON.parse(summary.replace("HANDOVER ", ""))
+  assert.strictEqual(input.hook_event_name, "session_before_compact")
+  assert.deepStrictEqual(
+    input.entries.map(({ id, message, parentId }: Record<string, { role?: string }>) => [id, parentId, message?.role]),
+    [
+      ["m0", null, "user"],
+      ["m1", "m0", "user"]
+    ]
+  )
 })

@@ -357,29 +357,27 @@ describe("any interleaving", () => {
     "answers come in another order": (answers) => answers.toReversed(),
     "a call is answered twice": (answers) => [...answers, ...answers.slice(0, 1)]
   }
-  for (const [what, mutate] of Object.entries(mutants)) {
-    it.effect(`is detected where ${what}`, function* () {
-      const holds = ([given]: readonly [Case]) =>
-        Effect.map(
-          wrong(given, (chat) => ({
-            ...chat,
-            append: (drafts) =>
-              chat.append(
-                drafts.map((draft) => ({
-                  ...draft,
-                  content: { ...draft.content, parts: mutate(draft.content.parts) }
-                }))
-              )
-          })),
-          (problem) => problem === undefined
-        )
-      const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Tuple([Case])), holds, {
-        ...thousand,
-        maxShrinks: 0
-      })
-      assert.strictEqual(found._tag, "Falsified")
+  it.effect.each(Object.entries(mutants))("is detected where %s", function* ([, mutate]) {
+    const holds = ([given]: readonly [Case]) =>
+      Effect.map(
+        wrong(given, (chat) => ({
+          ...chat,
+          append: (drafts) =>
+            chat.append(
+              drafts.map((draft) => ({
+                ...draft,
+                content: { ...draft.content, parts: mutate(draft.content.parts) }
+              }))
+            )
+        })),
+        (problem) => problem === undefined
+      )
+    const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Schema.Tuple([Case])), holds, {
+      ...thousand,
+      maxShrinks: 0
     })
-  }
+    assert.strictEqual(found._tag, "Falsified")
+  })
 })
 
 /** A conversation whose two answers call everything that holds a resource: files, processes. */

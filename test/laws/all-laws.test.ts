@@ -79,14 +79,12 @@ const testLaws = (
   whenPlayed: (played: Effect.Effect<unknown>) => void = () => undefined
 ): void => {
   const brokenOnes = Effect.runSync(Effect.cached(brokenLaws(seed, from, laws)))
-  for (const [name, judged] of Object.entries(laws)) {
-    it.effect(name, function* () {
-      const violation = (yield* brokenOnes).get(name)
-      if (violation === undefined) return
-      const alone = Arbitrary.formatCheckFailure(yield* judgeAlone(seed, from, judged))
-      assert.fail(`${name}, seed "${seed}": ${alone ?? `only beside the other laws: ${violation}`}`)
-    })
-  }
+  it.effect.each(Object.entries(laws))("%s", function* ([name, judged]) {
+    const violation = (yield* brokenOnes).get(name)
+    if (violation === undefined) return
+    const alone = Arbitrary.formatCheckFailure(yield* judgeAlone(seed, from, judged))
+    assert.fail(`${name}, seed "${seed}": ${alone ?? `only beside the other laws: ${violation}`}`)
+  })
   whenPlayed(brokenOnes)
 }
 

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { payload } from "../../src/domain/content/Content.ts"
 import { type Draft, entries, itemParts, sourceOf, view } from "../../src/domain/conversation/Conversation.ts"
@@ -23,6 +22,7 @@ import {
   worldOf
 } from "../support/generate.ts"
 import { readText, transcriptOf, type WrittenForm, writtenText } from "../support/transcripts.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /** A conversation converted to another agent's format, and on to the next, stays the same conversation. */
 
@@ -159,30 +159,28 @@ describe("a conversation converted from any format to any other and back", () =>
     { arbitrary: thousand("carried as contents", 500) }
   )
 
-  describe("the checks detect mutants", () => {
-    const mutant = (change: (text: string) => string) =>
-      Object.fromEntries(
-        Object.entries(formats).map(([name, format]) => [
-          name,
-          { ...format, write: (session: Session) => change(format.write(session)) }
-        ])
-      )
-    const eachLine = (text: string, change: (value: Record<string, unknown>) => unknown) =>
-      text
-        .split("\n")
-        .map((line) => (line === "" ? line : JSON.stringify(change(JSON.parse(line)))))
-        .join("\n")
-    it.effect.each<readonly [string, (text: string) => string]>([
-      ["without the exact parts", (text) => eachLine(text, ({ palimpsest: _, ...rest }) => rest)],
-      ["without its last record", (text) => text.replace(/[^\n]+\n$/, "")],
-      ["with its signatures cut", (text) => text.replaceAll("c2ln", "c2l")],
-      ["with numbers as JavaScript has them", (text) => text.replaceAll("9007199254740993", "9007199254740992")],
-      ["with a word changed", (text) => text.replaceAll("Fix", "Mend")],
-      ["without the note that says who speaks", (text) => text.replaceAll(foreignNotes.summary, "")]
-    ])("%s", ([, change]) =>
-      Effect.map(notices(staysTheSame(mutant(change)), worldOf(), scripts), (noticed) => assert.isTrue(noticed))
+  const mutant = (change: (text: string) => string) =>
+    Object.fromEntries(
+      Object.entries(formats).map(([name, format]) => [
+        name,
+        { ...format, write: (session: Session) => change(format.write(session)) }
+      ])
     )
-  })
+  const eachLine = (text: string, change: (value: Record<string, unknown>) => unknown) =>
+    text
+      .split("\n")
+      .map((line) => (line === "" ? line : JSON.stringify(change(JSON.parse(line)))))
+      .join("\n")
+  it.effect.each<readonly [string, (text: string) => string]>([
+    ["without the exact parts", (text) => eachLine(text, ({ palimpsest: _, ...rest }) => rest)],
+    ["without its last record", (text) => text.replace(/[^\n]+\n$/, "")],
+    ["with its signatures cut", (text) => text.replaceAll("c2ln", "c2l")],
+    ["with numbers as JavaScript has them", (text) => text.replaceAll("9007199254740993", "9007199254740992")],
+    ["with a word changed", (text) => text.replaceAll("Fix", "Mend")],
+    ["without the note that says who speaks", (text) => text.replaceAll(foreignNotes.summary, "")]
+  ])("the checks detect mutants %s", ([, change]) =>
+    Effect.map(notices(staysTheSame(mutant(change)), worldOf(), scripts), (noticed) => assert.isTrue(noticed))
+  )
 
   it("every format is paired with every other", () => {
     const met = new Set(Array.from({ length: 20 }, (_, turn) => wayOf(turn).slice(0, 2).join(" → ")))

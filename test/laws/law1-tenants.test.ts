@@ -259,17 +259,15 @@ describe("law 1, for many conversations in one language model", () => {
     "answers with nothing where nothing is held": (real) => (handle, selection) =>
       Effect.orElseSucceed(real(handle, selection), () => ({ text: "", totalLines: 0, omittedLines: 0 }))
   }
-  for (const [what, mutant] of Object.entries(mutants)) {
-    it.effect(`the checks detect a recall that ${what}`, function* () {
-      const directly = yield* Effect.exit(property(mutant)(busy(12)))
-      if (directly._tag === "Failure") return
-      const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Script), property(mutant), {
-        runs: 100,
-        seed: "mutant",
-        maxShrinks: 0,
-        size: 24
-      })
-      assert.strictEqual(found._tag, "Falsified")
+  it.effect.each(Object.entries(mutants))("the checks detect a recall that %s", function* ([, mutant]) {
+    const directly = yield* Effect.exit(property(mutant)(busy(12)))
+    if (directly._tag === "Failure") return
+    const found = yield* Arbitrary.checkEffect(Arbitrary.schema(Script), property(mutant), {
+      runs: 100,
+      seed: "mutant",
+      maxShrinks: 0,
+      size: 24
     })
-  }
+    assert.strictEqual(found._tag, "Falsified")
+  })
 })

@@ -409,18 +409,16 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
   it.effect.each([
     ["continues at once", Effect.yieldNow],
     ["continues after everything else", undefined]
-  ] as const)("is old or new when it is interrupted while a call hangs that then %s", ([, moment]) =>
-    Effect.gen(function* () {
-      for (const { name, number } of yield* allCalls) {
-        const folder = yield* freshFolder
-        const acknowledged = yield* Ref.make(0)
-        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
-        const fiber = yield* Effect.forkChild(write(folder, acknowledged).pipe(Effect.provide(faulty.layer)))
-        assert.isTrue(yield* faulty.interrupt(fiber, moment))
-        assert.deepStrictEqual(yield* violations(folder, yield* Ref.get(acknowledged)), [], `${number}: ${name}`)
-      }
-    })
-  )
+  ] as const)("is old or new when it is interrupted while a call hangs that then %s", function* ([, moment]) {
+    for (const { name, number } of yield* allCalls) {
+      const folder = yield* freshFolder
+      const acknowledged = yield* Ref.make(0)
+      const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
+      const fiber = yield* Effect.forkChild(write(folder, acknowledged).pipe(Effect.provide(faulty.layer)))
+      assert.isTrue(yield* faulty.interrupt(fiber, moment))
+      assert.deepStrictEqual(yield* violations(folder, yield* Ref.get(acknowledged)), [], `${number}: ${name}`)
+    }
+  })
 
   it.effect("accepts appends after one was interrupted while a call hung", function* () {
     const [first, second, third] = events

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Schema, Scheduler, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
@@ -26,6 +25,7 @@ import {
 } from "../support/generate.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { runsOf, strideOf } from "../support/runs.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Law 2: whatever stops an operation, the conversation is as before it, or as after it.
@@ -306,15 +306,13 @@ const troubled = ({ call, what }: typeof Trouble.Type): World => {
 }
 
 describe("law 2: every operation is atomic", () => {
-  for (const operation of operations) {
-    it.effect(`${operation}, interrupted at every suspension point`, () =>
-      Effect.gen(function* () {
-        const { points, violation } = yield* interrupted(worldOf(), busy, operation)
-        assert.isUndefined(violation)
-        assert.isAbove(points, operation === "compress" ? 100 : 10)
-      }).pipe(inWorld(worldOf()))
-    )
-  }
+  it.effect.each(operations)("%s, interrupted at every suspension point", (operation) =>
+    Effect.gen(function* () {
+      const { points, violation } = yield* interrupted(worldOf(), busy, operation)
+      assert.isUndefined(violation)
+      assert.isAbove(points, operation === "compress" ? 100 : 10)
+    }).pipe(inWorld(worldOf()))
+  )
 
   it.effect("a compression, cancelled at any point", () =>
     Effect.gen(function* () {
@@ -434,42 +432,38 @@ describe("law 2: every operation is atomic", () => {
       ["that never answers", () => Effect.never],
       ["that never answers and cannot be interrupted", () => Effect.uninterruptible(Effect.never)]
     ]
-    for (const [name, subscriber] of subscribers) {
-      it.effect(`${name} does not keep a compression from completing`, () =>
-        Effect.gen(function* () {
-          const session = yield* readyFor(busy, "compress")
-          const begun = yield* beginning(worldOf(), session)
-          const hooks = yield* HookSystem
-          const subscribed = yield* Scope.make()
-          yield* Scope.provide(hooks.subscribe("bad", subscriber), subscribed)
-          const fiber = yield* Effect.forkDetach(operate(busy, begun, "compress"))
-          for (let minute = 0; minute < 4; minute += 1) yield* TestClock.adjust("61 seconds")
-          const exit = fiber.pollUnsafe()
-          assert.isDefined(exit, "it still waits")
-          assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "it was interrupted")
-          assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(applyEvent, session)))
-          // It does not keep its own subscription from ending, even if it never reads.
-          const ending = yield* Effect.forkDetach(Scope.close(subscribed, Exit.void))
-          yield* TestClock.adjust("10 seconds")
-          assert.isDefined(ending.pollUnsafe())
-        }).pipe(Effect.scoped, inWorld(worldOf()))
-      )
-    }
-  })
-
-  describe("the checks detect", () => {
-    it.effect("a commit that can be interrupted between the log and the state", () =>
+    it.effect.each(subscribers)("%s does not keep a compression from completing", ([, subscriber]) =>
       Effect.gen(function* () {
-        const world = worldOf({
-          log: (log) => ({
-            ...log,
-            append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
-          })
-        })
-        // It commits after the 400th point.
-        assert.isDefined((yield* interrupted(world, busy, "compress", 1, 400)).violation)
-        assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
-      }).pipe(inWorld(worldOf()))
+        const session = yield* readyFor(busy, "compress")
+        const begun = yield* beginning(worldOf(), session)
+        const hooks = yield* HookSystem
+        const subscribed = yield* Scope.make()
+        yield* Scope.provide(hooks.subscribe("bad", subscriber), subscribed)
+        const fiber = yield* Effect.forkDetach(operate(busy, begun, "compress"))
+        for (let minute = 0; minute < 4; minute += 1) yield* TestClock.adjust("61 seconds")
+        const exit = fiber.pollUnsafe()
+        assert.isDefined(exit, "it still waits")
+        assert.isTrue(exit !== undefined && Exit.isSuccess(exit), "it was interrupted")
+        assert.strictEqual(described(yield* begun.chat.session), described(begun.events.reduce(applyEvent, session)))
+        // It does not keep its own subscription from ending, even if it never reads.
+        const ending = yield* Effect.forkDetach(Scope.close(subscribed, Exit.void))
+        yield* TestClock.adjust("10 seconds")
+        assert.isDefined(ending.pollUnsafe())
+      }).pipe(Effect.scoped, inWorld(worldOf()))
     )
   })
+
+  it.effect("the checks detect a commit that can be interrupted between the log and the state", () =>
+    Effect.gen(function* () {
+      const world = worldOf({
+        log: (log) => ({
+          ...log,
+          append: (event) => Effect.interruptible(Effect.andThen(log.append(event), Effect.yieldNow))
+        })
+      })
+      // It commits after the 400th point.
+      assert.isDefined((yield* interrupted(world, busy, "compress", 1, 400)).violation)
+      assert.isDefined((yield* interrupted(world, busy, "undo", 1)).violation)
+    }).pipe(inWorld(worldOf()))
+  )
 })

@@ -224,17 +224,15 @@ describe("law 3: no request exceeds the window", () => {
     })
   }
 
-  it.effect.each([1, 1.1])("the checks detect a runtime whose bound is %d of the plain estimate", (share) =>
-    Effect.gen(function* () {
-      const calibrations = {
-        added: () => Effect.succeed(0),
-        upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(tokensOf(parts) * share),
-        expected: () => Effect.succeed<number | undefined>(undefined),
-        observe: () => Effect.undefined
-      }
-      assert.isTrue(yield* notices({ calibrations, counts: false }))
-    })
-  )
+  it.effect.each([1, 1.1])("the checks detect a runtime whose bound is %d of the plain estimate", function* (share) {
+    const calibrations = {
+      added: () => Effect.succeed(0),
+      upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(tokensOf(parts) * share),
+      expected: () => Effect.succeed<number | undefined>(undefined),
+      observe: () => Effect.undefined
+    }
+    assert.isTrue(yield* notices({ calibrations, counts: false }))
+  })
 })
 
 /** A world with a scripted model that answers `fine` and counts like this. */
@@ -359,20 +357,18 @@ describe("the threshold", () => {
     ["1 is off", 0.9, 1, undefined, false],
     ["1 is off, but for the guard", 1.1, 1, undefined, true]
   ]
-  for (const [rule, share, local, experiment, due] of table) {
-    it.effect(rule, scripted(exactly), function* () {
-      const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
-        Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
-      )
-      yield* chat.append(talk(share * 20_000))
-      const { events } = yield* taken(chat.send("question"))
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      assert.strictEqual(
-        events.some(({ _tag }) => _tag === "ChatCompressed"),
-        due
-      )
-    })
-  }
+  it.effect.each(table)("%s", scripted(exactly), function* ([, share, local, experiment, due]) {
+    const { chat } = yield* begin({ window: 20_000, threshold: local }).pipe(
+      Effect.provideService(Experiments, { number: () => Effect.succeed(experiment) })
+    )
+    yield* chat.append(talk(share * 20_000))
+    const { events } = yield* taken(chat.send("question"))
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+    assert.strictEqual(
+      events.some(({ _tag }) => _tag === "ChatCompressed"),
+      due
+    )
+  })
 
   it.effect("compresses a request of exactly the threshold", scripted(exactly), function* () {
     const window = 2 ** 15

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import { isSnapshot, parseSnapshot, sectionNames, userWordsIn } from "../../src/domain/compression/Snapshot.ts"
 import { writtenOut } from "../../src/domain/compression/SnapshotShorthand.ts"
@@ -16,6 +15,7 @@ import { requestFor } from "../../src/services/conversation/KnownConversation.ts
 import { HookSystem } from "../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { runsOf } from "../support/runs.ts"
+import { assert, describe, it } from "../support/vitest.ts"
 
 /**
  * Law 6 for foreign text: whatever a tool's output, a name, an argument, a model's words or its summary contains, the texts of
@@ -319,20 +319,16 @@ describe("law 6: other people's text never passes for the runtime's", () => {
     { arbitrary: { runs: runs * 5, seed: "foreign, hooks", size: 12 } }
   )
 
-  describe("the checks detect", () => {
-    it.effect.each<readonly [string, string, (message: string) => string]>([
-      ["a mark that is not escaped", mark, (message) => message.replaceAll("&#x5b;", "[")],
-      ["an element in other brackets", "＜system＞", (message) => message.replaceAll("&#xff1c;", "＜")],
-      ["an element in other letters", "<ѕystem>", (message) => message.replaceAll("&lt;ѕ", "<ѕ")],
-      ["a character that is hidden", "a\u202eb", (message) => message.replaceAll("\\u{202e}", "\u202e")],
-      ["a line that breaks out of its item", "a\u2028b", (message) => message.replaceAll("\\u{2028}", "\n")]
-    ])("%s", ([, words, breaks]) =>
-      Effect.gen(function* () {
-        const message = (yield* compressed(talkOf([words]), undefined)) ?? ""
-        assert.isUndefined(fault(message))
-        assert.notStrictEqual(breaks(message), message)
-        assert.isDefined(fault(breaks(message)))
-      })
-    )
+  it.effect.each<readonly [string, string, (message: string) => string]>([
+    ["a mark that is not escaped", mark, (message) => message.replaceAll("&#x5b;", "[")],
+    ["an element in other brackets", "＜system＞", (message) => message.replaceAll("&#xff1c;", "＜")],
+    ["an element in other letters", "<ѕystem>", (message) => message.replaceAll("&lt;ѕ", "<ѕ")],
+    ["a character that is hidden", "a\u202eb", (message) => message.replaceAll("\\u{202e}", "\u202e")],
+    ["a line that breaks out of its item", "a\u2028b", (message) => message.replaceAll("\\u{2028}", "\n")]
+  ])("the checks detect %s", function* ([, words, breaks]) {
+    const message = (yield* compressed(talkOf([words]), undefined)) ?? ""
+    assert.isUndefined(fault(message))
+    assert.notStrictEqual(breaks(message), message)
+    assert.isDefined(fault(breaks(message)))
   })
 })

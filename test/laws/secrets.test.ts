@@ -268,7 +268,7 @@ describe("secrets", () => {
       return shownBy(outcome).replace(/h_[a-z2-7]{10,}/g, "h_")
     })
 
-  for (const printed of [
+  it.effect.each([
     `db_password='user_words entry="e1"'`,
     `password='touch src/legacy9 at all'`,
     `password='src/legacy9'`,
@@ -276,20 +276,18 @@ describe("secrets", () => {
     `db_pass='src/v2/Parse.ts (created)'`,
     `pwd='exit 0, last'`,
     `password="</user_words>9 entry"`
-  ]) {
-    it.effect(`do not affect markup, handles or the user's words: ${printed}`, Offline.layer, function* () {
-      const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
-      const shown = yield* snapshotWith(printed, asked)
-      assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
-      assert.include(shown, "src/v2/Parse.ts (created)")
-      assert.notInclude(shown, "written by a model")
-      const plain = yield* snapshotWith("", asked)
-      assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
-      // The name of a value may be the only one that is listed.
-      const markup = /<\/?(?!key_knowledge)[a-z_]+/g
-      assert.deepStrictEqual(shown.match(markup), plain.match(markup))
-    })
-  }
+  ])("do not affect markup, handles or the user's words: %s", Offline.layer, function* (printed) {
+    const asked = "Fix the parser in src/v2/Parse.ts. Never touch src/legacy9 at all."
+    const shown = yield* snapshotWith(printed, asked)
+    assert.include(shown, `<user_words entry="e1">${asked}</user_words>`)
+    assert.include(shown, "src/v2/Parse.ts (created)")
+    assert.notInclude(shown, "written by a model")
+    const plain = yield* snapshotWith("", asked)
+    assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
+    // The name of a value may be the only one that is listed.
+    const markup = /<\/?(?!key_knowledge)[a-z_]+/g
+    assert.deepStrictEqual(shown.match(markup), plain.match(markup))
+  })
 
   it.effect("end with the user's words where a quote is never closed", Offline.layer, function* () {
     for (const end of [`password="secret1`, `curl -u ann:x1y2`, "Cookie: a=b1c2d3e4f5g6h7"]) {

@@ -2,16 +2,16 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { program } from "../cli/program.ts"
+import { newFolder } from "../support/paths.ts"
 import { sessionText } from "../support/sessions.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
 import { programs } from "./Programs.ts"
 
 /** Compactions of the programs themselves, with what `install` puts into their settings: what their models see afterwards. */
 
-const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compaction-"))
+const folder = newFolder("compaction-")
 const { bundle } = await Effect.runPromise(program)
 const bin = path.join(folder, "bin")
 

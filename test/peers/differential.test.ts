@@ -297,8 +297,7 @@ describe("strategy gemini and Gemini CLI 0.61.0", () => {
         const theirs = yield* Effect.promise(() => original(some))
         const close: Array<GeminiCase> = []
         for (const [index, one] of some.entries()) {
-          const run = theirs[index]
-          if (run === undefined) return assert.fail("a case was lost")
+          const run = theirs[index] ?? assert.fail("a case was lost")
           yield* check(one, run, `seed ${seed}, case ${from + index}`)
           if (index % 8 === 0 && one.environment) close.push(...atTheLimit(one, run))
         }

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { promisify } from "node:util"
+import { newFolder } from "../support/paths.ts"
 import type { GeminiCase, OriginalRun } from "./GeminiCase.ts"
 import { peersFolder } from "./install.ts"
 
@@ -10,7 +10,7 @@ const execute = promisify(execFile)
 
 /** What the original makes of these cases, in a process with a home of its own. */
 export const original = async (cases: ReadonlyArray<GeminiCase>): Promise<ReadonlyArray<OriginalRun>> => {
-  const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "original-"))
+  const home = newFolder("original-")
   const [given, made] = [path.join(home, "cases.json"), path.join(home, "results.json")]
   writeFileSync(given, JSON.stringify(cases))
   const script = path.join(import.meta.dirname, "geminiOriginal.ts")

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
 import path from "node:path"
 import { place, runs, serve, turnsOf, write } from "../cli/scene.ts"
+import { assert, it } from "../support/vitest.ts"
 import * as Workflow from "../support/workflow.ts"
 import { packageFolder } from "./install.ts"
 
@@ -39,37 +39,35 @@ const original = Effect.fnUntraced(function* (home: string, cwd: string, url: st
   })
 })
 
-describe("hooks in Gemini CLI 0.61 and here", () => {
-  it.live(
-    "have the same 14 effects",
-    () =>
-      Effect.gen(function* () {
-        const there = yield* place("peers-hooks-gemini")
-        write(there.user, {
-          ".gemini/settings.json": {
-            ...Workflow.settings(),
-            security: { auth: { selectedType: "gemini-api-key" } },
-            general: { enableAutoUpdate: false },
-            privacy: { usageStatisticsEnabled: false }
-          }
-        })
-        Workflow.install(there.cwd)
-        const asked = yield* serve(...Workflow.answers)
-        const { status, stderr } = yield* original(there.user, there.cwd, asked.url)
-        assert.strictEqual(status, 0, stderr)
-        const theirs = Workflow.effects({ cwd: there.cwd, stderr, requests: yield* turnsOf(asked) })
+it.live(
+  "hooks in Gemini CLI 0.61 and here have the same 14 effects",
+  () =>
+    Effect.gen(function* () {
+      const there = yield* place("peers-hooks-gemini")
+      write(there.user, {
+        ".gemini/settings.json": {
+          ...Workflow.settings(),
+          security: { auth: { selectedType: "gemini-api-key" } },
+          general: { enableAutoUpdate: false },
+          privacy: { usageStatisticsEnabled: false }
+        }
+      })
+      Workflow.install(there.cwd)
+      const asked = yield* serve(...Workflow.answers)
+      const { status, stderr } = yield* original(there.user, there.cwd, asked.url)
+      assert.strictEqual(status, 0, stderr)
+      const theirs = Workflow.effects({ cwd: there.cwd, stderr, requests: yield* turnsOf(asked) })
 
-        const here = yield* place("peers-hooks-ours", { home: { "settings.json": Workflow.settings() } })
-        Workflow.install(here.cwd)
-        const fake = yield* serve(...Workflow.answers)
-        const ran = yield* runs(here, fake, ["ask", Workflow.prompt, "--approve", "all"])
-        assert.strictEqual(ran.status, 0, ran.stderr)
-        const ours = Workflow.effects({ cwd: here.cwd, stderr: ran.stderr, requests: yield* turnsOf(fake) })
+      const here = yield* place("peers-hooks-ours", { home: { "settings.json": Workflow.settings() } })
+      Workflow.install(here.cwd)
+      const fake = yield* serve(...Workflow.answers)
+      const ran = yield* runs(here, fake, ["ask", Workflow.prompt, "--approve", "all"])
+      assert.strictEqual(ran.status, 0, ran.stderr)
+      const ours = Workflow.effects({ cwd: here.cwd, stderr: ran.stderr, requests: yield* turnsOf(fake) })
 
-        assert.lengthOf(Object.keys(theirs), 14)
-        assert.deepStrictEqual(ours, theirs)
-        assert.deepStrictEqual(theirs, Workflow.expected)
-      }),
-    300_000
-  )
-})
+      assert.lengthOf(Object.keys(theirs), 14)
+      assert.deepStrictEqual(ours, theirs)
+      assert.deepStrictEqual(theirs, Workflow.expected)
+    }),
+  300_000
+)

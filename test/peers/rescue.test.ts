@@ -2,7 +2,6 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { entries } from "../../src/domain/conversation/Conversation.ts"
@@ -12,6 +11,7 @@ import { Transcripts } from "../../src/services/transcripts/Transcripts.ts"
 import { program } from "../cli/program.ts"
 import { breaks } from "../support/brokenSessions.ts"
 import { inHome, recorded } from "../support/carriedSessions.ts"
+import { newFolder } from "../support/paths.ts"
 import { brokenSession, userTexts } from "../support/seededBreaks.ts"
 import { sessionText } from "../support/sessions.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
@@ -20,7 +20,7 @@ import { opencode, programs } from "./Programs.ts"
 
 /** Broken sessions that `rescue` and `resume --in` wrote, opened by the programs that they were written for. */
 
-const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "rescue-"))
+const folder = newFolder("rescue-")
 const { bundle } = await Effect.runPromise(program)
 const lines = sessionText("claude-code-subagent").trimEnd().split("\n")
 

@@ -2,9 +2,9 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { program } from "../cli/program.ts"
+import { newFolder } from "../support/paths.ts"
 import { type SessionName, sessionText } from "../support/sessions.ts"
 import { compare, type Source } from "./Compare.ts"
 import { type FakeProviders, startFakeProviders } from "./FakeProviders.ts"
@@ -62,7 +62,7 @@ const conversations: ReadonlyArray<Conversation> =
 const modes = { compressed: ["--force"], converted: ["--limit", "100m"] } as const
 type Mode = keyof typeof modes
 
-const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "peers-"))
+const folder = newFolder("peers-")
 const { bundle } = await Effect.runPromise(program)
 
 const compressed = (input: string, mode: Mode, out: string, format: string): void => {

@@ -65,26 +65,24 @@ describe("a sample", () => {
   })
 })
 
-describe("the distance of a test", () => {
-  it("is the length of the shortest way of imports, without those of types", () => {
-    const importers = importersOf([
-      ["src/a.ts", ""],
-      ["src/b.ts", 'export { a } from "./a.ts"\nimport { type d } from "./d.ts"'],
-      ["src/c.ts", 'const b = import("./b.ts")'],
-      ["test/c.test.ts", 'import "vitest"\nimport "../src/c.ts"'],
-      ["test/b.test.ts", 'import { b } from "../src/b.ts"\nimport "./c.test.ts"'],
-      ["test/d.test.ts", 'import type { a } from "../src/a.ts"']
-    ])
-    assert.deepStrictEqual(
-      [...distancesTo("src/a.ts", importers)],
-      [
-        ["src/a.ts", 0],
-        ["src/b.ts", 1],
-        ["src/c.ts", 2],
-        ["test/b.test.ts", 2],
-        ["test/c.test.ts", 3]
-      ]
-    )
-    assert.deepStrictEqual([...distancesTo("src/d.ts", importers).keys()], ["src/d.ts"])
-  })
+it("the distance of a test is the length of the shortest way of imports, without those of types", () => {
+  const importers = importersOf([
+    ["src/a.ts", ""],
+    ["src/b.ts", 'export { a } from "./a.ts"\nimport { type d } from "./d.ts"'],
+    ["src/c.ts", 'const b = import("./b.ts")'],
+    ["test/c.test.ts", 'import "vitest"\nimport "../src/c.ts"'],
+    ["test/b.test.ts", 'import { b } from "../src/b.ts"\nimport "./c.test.ts"'],
+    ["test/d.test.ts", 'import type { a } from "../src/a.ts"']
+  ])
+  assert.deepStrictEqual(
+    [...distancesTo("src/a.ts", importers)],
+    [
+      ["src/a.ts", 0],
+      ["src/b.ts", 1],
+      ["src/c.ts", 2],
+      ["test/b.test.ts", 2],
+      ["test/c.test.ts", 3]
+    ]
+  )
+  assert.deepStrictEqual([...distancesTo("src/d.ts", importers).keys()], ["src/d.ts"])
 })

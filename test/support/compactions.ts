@@ -1,8 +1,8 @@
+import { entryText } from "../../src/domain/compression/Anchors.ts"
 import { call, type Content, model, response, text, user } from "../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../src/domain/conversation/Conversation.ts"
 import { type Compaction, type Figures, type Measure, sumAnswers } from "../../src/domain/evaluation/Measure.ts"
 import { DroppedText, type Replacement } from "../../src/domain/evaluation/OneRecall.ts"
-import { entryText } from "../../src/domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../src/domain/evaluation/WholeWords.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
 

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process"
-import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { accessSync, constants, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs"
 import path from "node:path"
 import process from "node:process"
 // Not from @effect/vitest: the process that starts the workers loads this file, too, and needs no Effect.
 import { describe } from "vitest"
+import { newFolder } from "./paths.ts"
 
 /**
  * What tests require of the machine besides Node, npm and a POSIX shell. No other file of the tests looks for it. A test asks
@@ -43,7 +43,7 @@ const chromium = {
 /** Chromium's sandbox needs user namespaces or a setuid helper. Only starting it shows whether one of them works. */
 const hasSandbox = (program: string): boolean => {
   if (process.platform !== "linux" || process.getuid?.() === 0) return true
-  const profile = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "profile-"))
+  const profile = newFolder("profile-")
   try {
     const options = ["--headless", "--disable-gpu", `--user-data-dir=${profile}`, "--dump-dom", "about:blank"]
     const page = execFileSync(program, options, {
@@ -192,6 +192,6 @@ export const hide = (names: ReadonlyArray<string>, into: string): void => {
 export default function setup(): void {
   const names = (process.env["PALIMPSEST_TEST_WITHOUT"] ?? "").split(",").filter((name) => name !== "")
   if (names.length > 0) {
-    hide(names, mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "without-")))
+    hide(names, newFolder("without-"))
   }
 }

@@ -12,6 +12,31 @@ export const pages: ReadonlyArray<{ readonly name: string; readonly text: string
   .sort()
   .map((name) => ({ name, text: readFileSync(path.join(root, name), "utf8") }))
 
+export const withoutCode = (page: string) => page.replace(/^```[^]*?^```$/gm, "")
+
+/** The anchors of a page, as GitHub makes them. */
+export const anchorsOf = (page: string): ReadonlySet<string> => {
+  const times = new Map<string, number>()
+  return new Set(
+    [...withoutCode(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => {
+      const slug = heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-")
+      const before = times.get(slug) ?? 0
+      times.set(slug, before + 1)
+      return before === 0 ? slug : `${slug}-${before}`
+    })
+  )
+}
+
+/** The links of a page: the path, empty within the page, and the anchor. */
+export const linksOf = (page: string): ReadonlyArray<readonly [target: string, anchor: string | undefined]> =>
+  [...withoutCode(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)\s]+))?\)/g)].map(([, target = "", anchor]) => [
+    target,
+    anchor
+  ])
+
 /** The fenced blocks of a page with this info string. */
 export const blocks = (page: string, info: string): ReadonlyArray<string> =>
   [...page.matchAll(/^```([^\n]*)\n([\s\S]*?)^```$/gm)].flatMap(([, language, block = ""]) =>

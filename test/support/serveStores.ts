@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite"
 import type { ServeStore } from "../../src/layers/assembly/LiveServe.ts"
 import { needs, programOf } from "./machine.ts"
 import { databases, freePort } from "./postgres.ts"
+import { newHome, type Server, type ServerOptions, serving } from "./server.ts"
 
 /** The stores that a server keeps sessions in, for tests that are the same over each. */
 export interface TestedStore {
@@ -98,3 +99,14 @@ export const overEachEngine = (declare: (store: TestedStore) => void): void => {
   declare(files)
   declare(sqlite)
 }
+
+/** Runs requests against a server over a store, which ends with them. Without a home it has one of its own. */
+export const servingOver =
+  (store: TestedStore) =>
+  <A>(
+    { home = newHome(), ...options }: Partial<Omit<ServerOptions, "store">>,
+    use: (server: Server, home: string) => Promise<A>
+  ) =>
+    Effect.flatMap(store.at(home), (place) =>
+      serving({ ...options, home, store: place }, (server) => use(server, home))
+    )

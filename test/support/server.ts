@@ -1,9 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Redacted } from "effect"
 import * as HttpServer from "effect/http/HttpServer"
-import { mkdtempSync, realpathSync } from "node:fs"
-import { tmpdir } from "node:os"
-import path from "node:path"
+import { realpathSync } from "node:fs"
 import * as ReferencePage from "../../src/cli/page/ReferencePage.ts"
 import { accessOf } from "../../src/domain/model/ModelRoute.ts"
 import type { ServeSettings } from "../../src/domain/serve/ServeSettings.ts"
@@ -12,6 +10,7 @@ import * as LiveServe from "../../src/layers/assembly/LiveServe.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
 import { Model } from "../../src/services/model/Model.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
+import { newFolder } from "./paths.ts"
 
 /** A server in this process, with a scripted model and two tenants. */
 
@@ -21,8 +20,7 @@ export const tokens = { local: "token-of-the-user", acme: "token-of-acme", zeta:
 process.stdin.setMaxListeners(0)
 
 /** A folder of its own for what a server stores. */
-export const newHome = () =>
-  realpathSync(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))
+export const newHome = () => realpathSync(newFolder("serve-"))
 
 export interface ServerOptions {
   readonly home: string
@@ -91,6 +89,12 @@ export const startServer = Effect.fnUntraced(function* ({
     })
   return { url, ask, context }
 })
+
+export type Server = Effect.Success<ReturnType<typeof startServer>>
+
+/** Runs requests against a server, which ends with them. */
+export const serving = <A>(options: ServerOptions, use: (server: Server) => Promise<A>) =>
+  Effect.scoped(Effect.flatMap(startServer(options), (server) => Effect.promise(() => use(server))))
 
 interface AskOptions {
   readonly body?: unknown

@@ -1,7 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import { sharedCode } from "./temporaryFolder.ts"
 
 /** The built server as a process, which can be killed. */
@@ -14,10 +11,6 @@ export interface ServerProcess {
   /** What it has written to stderr. */
   readonly errors: () => string
 }
-
-/** An empty folder for what a server stores. */
-export const newFolder = (): string =>
-  mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "killed-"))
 
 /** Starts a server on this home with the model at this address, and waits until it takes requests. */
 export const startProcess = (

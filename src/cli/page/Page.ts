@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
-import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { verdictOf } from "../../domain/evaluation/Verdict.ts"
@@ -8,8 +8,8 @@ import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { shellWord } from "../../domain/text/ShellWord.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
-import { lostFacts } from "../../services/evaluation/Inspect.ts"
 import { comparisonSection, namesOf } from "../output/InspectComparison.ts"
 import { kindNames, type Report } from "../output/InspectReport.ts"
 import { inspectFacts, inspectSections, maxOf } from "../output/InspectSections.ts"
@@ -128,15 +128,16 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 const lostBy = Effect.fnUntraced(function* ({ conversation, report, snapshotByCode }: Page) {
   const index = report.compactions.length - 1
   const compaction = report.compactions[index]
-  const dropped = droppedFacts(conversation, index)
-  if (dropped === undefined || compaction === undefined || compaction.facts === null) return undefined
-  const byCode = snapshotByCode === undefined ? undefined : droppedFacts(conversation, index, snapshotByCode)
+  const lost = yield* Work.run(lostFacts(conversation, index))
+  if (lost === undefined || compaction === undefined || compaction.facts === null) return undefined
+  const byCode =
+    snapshotByCode === undefined ? undefined : yield* Work.run(lostFacts(conversation, index, snapshotByCode))
   const facts = compaction.facts.dropped
   return {
     after: compaction.after,
     facts,
-    lost: yield* lostFacts(dropped),
-    keptByCode: byCode === undefined ? undefined : facts - (yield* lostFacts(byCode)).length
+    lost,
+    keptByCode: byCode && facts - byCode.length
   }
 })
 

@@ -1,5 +1,6 @@
 import { callsIn } from "../actions/Actions.ts"
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
+import type { Entry } from "../conversation/Conversation.ts"
 import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { eachWord } from "./AnchorWords.ts"
 import { isWindowsPath } from "./WindowsPaths.ts"
@@ -153,4 +154,19 @@ export const agentTexts = (part: Part, visit: (text: string) => void): void => {
 /** Visits the texts of a tool response. */
 export const toolTexts = (part: Part, visit: (text: string) => void): void => {
   if (part.functionResponse !== undefined) strings(part.functionResponse.response, visit)
+}
+
+/** Calls `visit` with each text of an entry, and with whether the agent wrote it. */
+export const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
+  for (const part of entry.content.parts) {
+    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
+    toolTexts(part, (text) => visit(text, false))
+  }
+}
+
+/** Returns all text of an entry in which names are searched. */
+export const entryText = (entry: Entry): string => {
+  const texts: Array<string> = []
+  eachText(entry, (text) => texts.push(text))
+  return texts.join("\n")
 }

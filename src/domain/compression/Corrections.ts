@@ -2,10 +2,10 @@ import {
   isSnapshot,
   mergeSnapshots,
   parseSnapshot,
-  type SectionName,
   sectionNames,
   type Snapshot,
-  type SnapshotItem
+  type SnapshotItem,
+  snapshotOf
 } from "./Snapshot.ts"
 import { withdrawn } from "./SummaryPrompts.ts"
 
@@ -21,11 +21,8 @@ export const corrected = (snapshot: Snapshot, answer: string): Snapshot => {
   const changes = parseSnapshot(answer)
   if (!isSnapshot(changes)) return snapshot
   const labels = new Set(sectionNames.flatMap((name) => changes[name].map(({ key }) => key)))
-  const kept: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...snapshot }
-  const added: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...changes }
-  for (const name of sectionNames) {
-    kept[name] = snapshot[name].filter(({ key }) => !labels.has(key))
-    added[name] = changes[name].filter((item) => !isWithdrawn(item))
-  }
-  return mergeSnapshots(kept, added)
+  return mergeSnapshots(
+    snapshotOf((name) => snapshot[name].filter(({ key }) => !labels.has(key))),
+    snapshotOf((name) => changes[name].filter((item) => !isWithdrawn(item)))
+  )
 }

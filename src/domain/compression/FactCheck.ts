@@ -1,6 +1,6 @@
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { agentTexts, type AnchorKind, eachAnchor, toolTexts } from "./Anchors.ts"
+import { type AnchorKind, eachAnchor, entryText } from "./Anchors.ts"
 import type { UnsupportedFacts } from "./Compression.ts"
 import {
   changeItem,
@@ -21,16 +21,6 @@ const exact: ReadonlySet<AnchorKind> = new Set(["path", "url", "id", "number"])
 /** Replaces an exact fact that was removed. */
 export const removedMark = "[removed: not in the conversation]"
 
-/** Returns all texts, calls and responses of a message as one text. */
-const texts = (entry: Entry): string => {
-  const pieces: Array<string> = []
-  for (const part of entry.content.parts) {
-    agentTexts(part, (text) => pieces.push(text))
-    toolTexts(part, (text) => pieces.push(text))
-  }
-  return pieces.join("\n")
-}
-
 const occurs = (anchor: string, allTexts: ReadonlyArray<string>): boolean =>
   allTexts.some((text) => text.includes(anchor))
 
@@ -47,7 +37,7 @@ export function* checkFacts(
 ): SlicedWork<{ readonly snapshot: Snapshot; readonly doubts: UnsupportedFacts }> {
   const entryTexts: Array<string> = []
   for (const entry of entries) {
-    entryTexts.push(texts(entry))
+    entryTexts.push(entryText(entry))
     yield
   }
   const removed = new Set<string>()

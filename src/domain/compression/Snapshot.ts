@@ -43,16 +43,19 @@ export interface SnapshotItem {
 /** The statements of each section. A section may be empty. */
 export type Snapshot = Readonly<Record<SectionName, ReadonlyArray<SnapshotItem>>>
 
+/** Returns the snapshot of these sections. */
+export const snapshotOf = (itemsOf: (name: SectionName) => ReadonlyArray<SnapshotItem>): Snapshot => ({
+  overall_goal: itemsOf("overall_goal"),
+  active_constraints: itemsOf("active_constraints"),
+  key_knowledge: itemsOf("key_knowledge"),
+  artifact_trail: itemsOf("artifact_trail"),
+  file_system_state: itemsOf("file_system_state"),
+  recent_actions: itemsOf("recent_actions"),
+  task_state: itemsOf("task_state")
+})
+
 /** A snapshot without statements. */
-export const emptySnapshot: Snapshot = {
-  overall_goal: [],
-  active_constraints: [],
-  key_knowledge: [],
-  artifact_trail: [],
-  file_system_state: [],
-  recent_actions: [],
-  task_state: []
-}
+export const emptySnapshot: Snapshot = snapshotOf(() => [])
 
 const olderNames: Readonly<Record<string, SectionName>> = { current_plan: "task_state" }
 
@@ -298,17 +301,15 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
         .replace(/^- /, "")
         .trim()}`
     )
-  const checked: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
-  for (const name of sectionNames) {
-    checked[name] = snapshot[name].map((known) => {
+  return snapshotOf((name) =>
+    snapshot[name].map((known) => {
       const words = userWordsIn(known.text)
       const text = withoutForgedWords(known.text, isUserWords)
       if (words.length > 0) return text === known.text ? known : marked(known)
       const constraint = name === "active_constraints"
       return constraint && !isUnconfirmed(known) ? marked(known) : changeItem(known, () => text)
     })
-  }
-  return checked
+  )
 }
 
 /** Why a text is not a usable snapshot. */
@@ -349,13 +350,11 @@ export const isSnapshot = (value: Snapshot | SnapshotProblem): value is Snapshot
 
 /** Merges two snapshots. A newer statement replaces an older one with the same key, and newer statements come first. */
 export const mergeSnapshots = (older: Snapshot, newer: Snapshot): Snapshot => {
-  const merged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
-  for (const name of sectionNames) {
+  return snapshotOf((name) => {
     const keys = new Set(newer[name].map((item) => item.key))
     const texts = new Set(newer[name].map((item) => item.text))
-    merged[name] = [...newer[name], ...older[name].filter((item) => !keys.has(item.key) && !texts.has(item.text))]
-  }
-  return merged
+    return [...newer[name], ...older[name].filter((item) => !keys.has(item.key) && !texts.has(item.text))]
+  })
 }
 
 /** Renders a snapshot as text. Sections without statements are left out. */

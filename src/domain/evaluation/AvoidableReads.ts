@@ -1,7 +1,8 @@
 import { actionsOf } from "../actions/Actions.ts"
 import { answerText } from "../actions/ToolResults.ts"
+import { partnersIn } from "../compression/AnsweredCalls.ts"
 import { isCall } from "../content/Content.ts"
-import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
+import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import type { Compaction, Measure } from "./Measure.ts"
@@ -16,11 +17,10 @@ function* eachRead(
   relative: (text: string) => string,
   visit: (path: string, lines: ReadonlyArray<string>) => void
 ): SlicedWork<void> {
-  const { responseOf } = pairing(entries.map(({ content }) => content))
+  const partnerOf = partnersIn(entries)
   for (const [item, { content }] of entries.entries()) {
     for (const [part, call] of content.parts.entries()) {
-      const place = isCall(call) ? responseOf.get(placeKey({ item, part })) : undefined
-      const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
+      const answer = isCall(call) ? partnerOf(item, part)?.part : undefined
       if (answer === undefined) continue
       const [action, other] = actionsOf(call, answer)
       // The lines of several files in one answer cannot be told apart.

@@ -1,10 +1,10 @@
+import { entryText } from "../compression/Anchors.ts"
 import { isCall } from "../content/Content.ts"
 import { entries, type Entry, itemParts, type Patch, view, type ViewItem } from "../conversation/Conversation.ts"
 import { currentPath } from "../session/CurrentPath.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import type { Compaction } from "./Measure.ts"
-import { entryText } from "./RecordedNames.ts"
 
 /** The points of a recording at which compressions are measured. */
 

@@ -18,6 +18,7 @@ import { currentPath } from "../session/CurrentPath.ts"
 import { Rating, ratingOf } from "../session/Rating.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
+import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Describes the compressions in force: what each kept and dropped, and the size of the view over time. The environment
@@ -201,12 +202,20 @@ const weightiest = (items: ReadonlyArray<ViewItem>): ReadonlyArray<string> => {
     .map(([fact]) => fact)
 }
 
-/** Finds the facts that a compression dropped, the most used first, and the messages in which each may still stand verbatim. */
-const factsOf = (
+/** The facts of a compression. */
+interface DroppedFacts {
+  /** Number of facts that it dropped. */
+  readonly dropped: number
+  /** Those of them that the messages which remain do not have, the most used first. */
+  readonly lost: ReadonlyArray<string>
+}
+
+/** Finds the facts that a compression dropped, and which of them stand in no message that remains. */
+function* factsOf(
   { dropped, kept }: PartedView,
   patch: Patch,
   inserted: ReadonlyArray<Part> = patch.insert.flatMap(({ content }) => content.parts)
-) => {
+): SlicedWork<DroppedFacts> {
   const replaced = replacements(patch)
   // Dialogue is searched first: it is shorter than tool output and holds most facts.
   const dialogue: Array<string> = []
@@ -218,74 +227,67 @@ const factsOf = (
   inserted.forEach(read)
   for (const item of kept) {
     itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
+    yield
   }
   const remaining = [dialogue.join("\n"), outputs.join("\n")]
-  return {
-    facts: weightiest(dropped),
-    /** Whether the remaining messages have a fact. */
-    isKept: (fact: string): boolean => remaining.some((text) => text.includes(fact))
-  }
+  const facts = weightiest(dropped)
+  const isKept = yield* eachItem(facts, (fact) => remaining.some((text) => text.includes(fact)))
+  return { dropped: facts.length, lost: facts.filter((_, index) => isKept[index] === false) }
 }
-/** The facts that a compression dropped, and whether the messages that remain have one. */
-export type DroppedFacts = ReturnType<typeof factsOf>
 
 /**
- * Returns the facts that the compression in force at this index dropped, beside the messages that remain. With `snapshot`, as if
- * it had inserted this text. Undefined when it dropped nothing.
+ * Returns the facts that the compression in force at this index lost. With `snapshot`, as if it had inserted this text. Undefined when
+ * it dropped nothing.
  */
-export const droppedFacts = (
+export function* lostFacts(
   conversation: Conversation,
   index: number,
   snapshot?: string
-): DroppedFacts | undefined => {
+): SlicedWork<ReadonlyArray<string> | undefined> {
   const layer = PersistentList.toArray(conversation.undoable)[index]
   if (layer === undefined) return undefined
   const view = parted(PersistentList.toArray(layer.before), layer.patch)
   if (view.dropped.length === 0) return undefined
-  return factsOf(view, layer.patch, snapshot === undefined ? undefined : [{ text: snapshot }])
+  return (yield* factsOf(view, layer.patch, snapshot === undefined ? undefined : [{ text: snapshot }])).lost
 }
 
-/** A compression in force, before its facts are searched. */
-export interface SizedCompaction {
-  readonly compaction: Omit<Compaction, "facts">
-  /** Null when nothing was dropped, or there is too much text to search. */
-  readonly facts: DroppedFacts | null
-}
-
-/** Returns what each compression in force did, the latest first: when there is too much to search, the oldest are skipped. */
+/**
+ * Returns what each compression in force did, the oldest first. When there is too much text to search, the facts of the oldest are
+ * skipped.
+ */
 export function* compactionsOf(
   conversation: Conversation,
   log: ReadonlyArray<Entry>,
   applied: ReadonlyArray<AppliedCompaction>,
   events: ReadonlyArray<SessionEvent>
-): Generator<SizedCompaction, void, void> {
-  const layers = PersistentList.toArray(conversation.undoable)
+): SlicedWork<ReadonlyArray<Compaction>> {
   const decided = inForce(events)
   const ratings = ratingsIn(events)
+  const compactions: Array<Compaction> = []
   let left = searched.tokens
-  for (let index = layers.length - 1; index >= 0; index -= 1) {
-    const layer = layers[index]
+  for (const [index, layer] of [...PersistentList.toArray(conversation.undoable).entries()].reverse()) {
     const sizes = applied[index]
-    if (layer === undefined || sizes === undefined) continue
+    if (sizes === undefined) continue
     const { patch } = layer
     const view = parted(PersistentList.toArray(layer.before), patch)
     const shares = { dropped: shareOf(view.dropped), kept: shareOf(view.kept) }
     left -= shares.dropped.tokens + shares.kept.tokens
-    yield {
-      compaction: {
-        after: log[sizes.entries - 1]?.id ?? null,
-        tokens: { before: sizes.before, after: sizes.after },
-        strategy: decided[index]?.strategy ?? null,
-        trigger: decided[index]?.trigger ?? null,
-        rating: patch.insert.map(({ id }) => ratings.get(id)).find((rating) => rating !== undefined) ?? null,
-        ...shares,
-        inserted: {
-          messages: patch.insert.filter(({ author }) => author !== "environment").length,
-          tokens: sum(patch.insert.map(countedTokens))
-        },
-        shortened: shortenedIn(view.kept, patch)
+    const facts = view.dropped.length === 0 || left < 0 ? null : yield* factsOf(view, patch)
+    compactions.push({
+      after: log[sizes.entries - 1]?.id ?? null,
+      tokens: { before: sizes.before, after: sizes.after },
+      strategy: decided[index]?.strategy ?? null,
+      trigger: decided[index]?.trigger ?? null,
+      rating: patch.insert.map(({ id }) => ratings.get(id)).find((rating) => rating !== undefined) ?? null,
+      ...shares,
+      inserted: {
+        messages: patch.insert.filter(({ author }) => author !== "environment").length,
+        tokens: sum(patch.insert.map(countedTokens))
       },
-      facts: view.dropped.length === 0 || left < 0 ? null : factsOf(view, patch)
-    }
+      shortened: shortenedIn(view.kept, patch),
+      facts: facts && { dropped: facts.dropped, kept: facts.dropped - facts.lost.length }
+    })
+    yield
   }
+  return compactions.reverse()
 }

@@ -1,11 +1,11 @@
 import { pathsIn, replacementsIn } from "../actions/AgentTools.ts"
 import { withoutLineNumbers } from "../actions/ToolResults.ts"
+import { entryText } from "../compression/Anchors.ts"
 import { isCall } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
 import { type Compaction, type Measure, shareOf } from "./Measure.ts"
 import { oneRecall } from "./OneRecall.ts"
-import { entryText } from "./RecordedNames.ts"
 import { comparable, relativeTo, SearchableText } from "./WholeWords.ts"
 
 /** The measure of edits: whether the text that an edit replaced can still be found after a compaction. */

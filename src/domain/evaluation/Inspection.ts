@@ -3,6 +3,7 @@ import { actionsOf } from "../actions/Actions.ts"
 import { isCommand } from "../actions/AgentTools.ts"
 import { answerText } from "../actions/ToolResults.ts"
 import { isCall, isResponse, type Part, Role } from "../content/Content.ts"
+import { type CallPairs, callPairs } from "../conversation/CallPairs.ts"
 import {
   type Conversation,
   entries,
@@ -10,9 +11,6 @@ import {
   EntryId,
   entryTokens,
   inserted,
-  type Pairing,
-  pairing,
-  placeKey,
   sum,
   view,
   type ViewItem,
@@ -190,7 +188,7 @@ export class MessageInspection {
   private readonly conversation: Conversation
   private readonly about: InspectionContext
   private readonly shown: ReadonlyMap<EntryId, ViewItem>
-  private readonly pairs: Pairing
+  private readonly pairs: CallPairs
   private readonly tally = new Tally()
   private readonly reads = new RepeatedReads()
   private readonly relative: (path: string) => string
@@ -203,7 +201,7 @@ export class MessageInspection {
     this.log = entries(conversation)
     this.all = [...this.log, ...inserted(conversation)]
     this.shown = new Map(view(conversation).map((item) => [item.entry.id, item]))
-    this.pairs = pairing(this.all.map((entry) => entry.content))
+    this.pairs = callPairs(this.all.map((entry) => entry.content))
     this.relative = relativePathsTo(about.cwd)
   }
 
@@ -220,8 +218,7 @@ export class MessageInspection {
       const tool = this.toolOf(item, index, part)
       this.addPart(entry, index, part, tool)
       if (tool === undefined) continue
-      const isAnswered = isCall(part) ? this.pairs.responseOf : this.pairs.callOf
-      if (isAnswered.has(placeKey({ item, part: index }))) continue
+      if (this.pairs.partnerOf(item, index) !== undefined) continue
       const unpaired = isCall(part) ? this.calls : this.responses
       unpaired.push({ entry: entry.id, part: index, tool })
     }
@@ -247,7 +244,7 @@ export class MessageInspection {
   private toolOf(item: number, index: number, part: Part): string | undefined {
     if (isCall(part)) return part.functionCall.name
     if (!isResponse(part)) return undefined
-    const place = this.pairs.callOf.get(placeKey({ item, part: index }))
+    const place = this.pairs.partnerOf(item, index)
     const call = place === undefined ? undefined : this.all[place.item]?.content.parts[place.part]
     return part.functionResponse.name ?? call?.functionCall?.name ?? "unknown"
   }
@@ -257,7 +254,7 @@ export class MessageInspection {
     for (const [index, part] of entry.content.parts.entries()) {
       // What a command did to files does not count: finding it would take longer than everything else.
       if (!isCall(part) || isCommand(part.functionCall.args)) continue
-      const place = this.pairs.responseOf.get(placeKey({ item, part: index }))
+      const place = this.pairs.partnerOf(item, index)
       const answering = place === undefined ? undefined : this.log[place.item]
       if (place === undefined || answering === undefined) continue
       const answer = answering.content.parts[place.part]

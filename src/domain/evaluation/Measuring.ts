@@ -1,7 +1,7 @@
+import { entryText } from "../compression/Anchors.ts"
 import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
 import { type AskQuestions, type Compaction, type Figures, type Measure, sumAnswers } from "./Measure.ts"
 import { DroppedText, type Replacement } from "./OneRecall.ts"
-import { entryText } from "./RecordedNames.ts"
 import { relativeTo, SearchableText } from "./WholeWords.ts"
 
 /** Measures texts by all measures. */

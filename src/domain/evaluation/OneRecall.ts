@@ -1,12 +1,11 @@
 import { withoutLineNumbers } from "../actions/ToolResults.ts"
-import type { AnchorKind } from "../compression/Anchors.ts"
+import { type AnchorKind, entryText } from "../compression/Anchors.ts"
 import { payload } from "../content/Content.ts"
 import { type Handle, mentions } from "../content/Handle.ts"
 import { allEntries } from "../conversation/Branches.ts"
 import { type Entry, sourceOf } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
-import { entryText } from "./RecordedNames.ts"
 import { relativeTo, SearchableText, wordAt } from "./WholeWords.ts"
 
 /** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
@@ -22,7 +21,7 @@ export interface Replacement {
 }
 
 /** One recall shows at most 10,000 tokens. */
-const maxRecallChars = 40_000
+export const maxRecallChars = 40_000
 
 /**
  * Returns what one recall of a handle shows in a session: a part, or the beginning of what a compaction dropped. `dropped` is

@@ -28,9 +28,9 @@ export interface PlantedFact {
   readonly from: number
   /** The round in which another fact takes its place. Absent: it holds to the end. */
   readonly until?: number | undefined
-  /** The text that has to be there, or must not be. */
+  /** The text that must not be there, or that a recall may show. */
   readonly text: string
-  /** The question whose answer says whether it is there. Absent: the text has to stand there. */
+  /** The question whose answer says whether it is there. Absent: it must be in no snapshot. */
   readonly question?: StateQuestion | undefined
 }
 
@@ -175,7 +175,7 @@ const plantOne: Readonly<
     at(round, [
       model(text(`I read both of them. I decided to use ${core}, because ${refused} loses messages when it restarts.`))
     ])
-    facts.push({ kind: "decision", from: round, text: core })
+    facts.push({ kind: "decision", from: round, text: core, question: question("decision", core, "said") })
   },
   value: ({ number, word }, { at, facts }, round) => {
     const name = `${word()}_timeout`
@@ -211,7 +211,7 @@ const plantOne: Readonly<
       ...ran(`bd create "Look into ${word()}" -p 2`, `Created issue: ${id}`),
       model(text(`I filed ${id} for what is left of ${word()}.`))
     ])
-    facts.push({ kind: "id", from: round, text: id })
+    facts.push({ kind: "id", from: round, text: id, question: question("commit", id, "said") })
   },
   "open item": ({ word }, { at, facts }, round) => {
     const item = `Move ${word()} to the ${word()} store`

@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { bodyArguments } from "../actions/AgentTools.ts"
 import { simpleCommands } from "../actions/ShellLine.ts"
-import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
+import { anchorKindOf, type AnchorKind, eachAnchor, eachText } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { isStandardName } from "./StandardNames.ts"
@@ -10,32 +10,17 @@ import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
 
-/** Calls `visit` with each text of an entry, and with whether the agent wrote it. */
-export const eachText = (entry: Entry, visit: (text: string, byAgent: boolean) => void): void => {
-  for (const part of entry.content.parts) {
-    agentTexts(part, (text) => visit(text, entry.content.role === "model"))
-    toolTexts(part, (text) => visit(text, false))
-  }
-}
-
-/** Returns all text of an entry in which names are searched. */
-export const entryText = (entry: Entry): string => {
-  const texts: Array<string> = []
-  eachText(entry, (text) => texts.push(text))
-  return texts.join("\n")
+/** Calls `visit` with each text in a call's arguments, but for those under keys that `enters` refuses. */
+const eachArgument = (value: unknown, enters: (key: string) => boolean, visit: (text: string) => void): void => {
+  if (typeof value === "string") visit(value)
+  else if (Array.isArray(value)) for (const each of value) eachArgument(each, enters, visit)
+  else if (Predicate.isObject(value))
+    for (const [key, field] of Object.entries(value)) if (enters(key)) eachArgument(field, enters, visit)
 }
 
 /** Calls `visit` with the texts of a call's arguments that refer to things: all but bodies. */
-export const referringTexts = (args: unknown, visit: (text: string) => void): void => {
-  const walk = (value: unknown): void => {
-    if (typeof value === "string") visit(value)
-    else if (Array.isArray(value)) value.forEach(walk)
-    else if (Predicate.isObject(value)) {
-      for (const [key, field] of Object.entries(value)) if (!bodyArguments.has(key)) walk(field)
-    }
-  }
-  walk(args)
-}
+export const referringTexts = (args: unknown, visit: (text: string) => void): void =>
+  eachArgument(args, (key) => !bodyArguments.has(key), visit)
 
 /** Programs that every machine has. */
 const everyday = new Set(
@@ -52,25 +37,18 @@ export const programsOf = (part: Part): ReadonlyArray<string> => {
     .filter((program) => /^[a-z][\w.-]+$/.test(program) && !everyday.has(program))
 }
 
-const declaredBy = (part: Part, declared: Set<string>): void => {
-  if (!isCall(part)) return
-  declared.add(part.functionCall.name)
-  const walk = (value: unknown): void => {
-    if (Array.isArray(value)) value.forEach(walk)
-    else if (Predicate.isObject(value)) {
-      for (const [key, field] of Object.entries(value)) {
-        declared.add(key)
-        walk(field)
-      }
-    }
-  }
-  walk(part.functionCall.args)
-}
-
 /** Names of tools and of their parameters: every request declares them. */
 export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
   const declared = new Set<string>()
-  for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
+  for (const part of [...entries].flatMap(({ content }) => content.parts)) {
+    if (!isCall(part)) continue
+    declared.add(part.functionCall.name)
+    eachArgument(
+      part.functionCall.args,
+      (key) => declared.add(key).size > 0,
+      () => {}
+    )
+  }
   return declared
 }
 

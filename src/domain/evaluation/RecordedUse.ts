@@ -126,17 +126,19 @@ export const recordedCost = (
   isEstimated: boolean,
   summaries: ReadonlyArray<PricedRequest>,
   about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
-): Cost => costOf(requestsOf(answers, isEstimated, summaries, about.model), about.prices ?? builtInPrices, isEstimated)
+): Cost =>
+  costOf(
+    [...[...answers].flatMap((answer) => requestOf(answer, isEstimated, about.model) ?? []), ...summaries],
+    about.prices ?? builtInPrices,
+    isEstimated
+  )
 
-function* requestsOf(
-  answers: Iterable<RecordedAnswer>,
+/** Returns the request of an answer; undefined without a count of the provider, unless it is estimated. */
+export const requestOf = (
+  { answer, model, thoughts, usage, viewTokens }: RecordedAnswer,
   isEstimated: boolean,
-  summaries: ReadonlyArray<PricedRequest>,
   defaultModel = "unknown"
-): Generator<PricedRequest> {
-  for (const { answer, model = defaultModel, thoughts, usage, viewTokens } of answers) {
-    const counts = usage ?? (isEstimated ? { prompt: viewTokens, answer, thoughts, cached: 0 } : undefined)
-    if (counts !== undefined) yield { model, usage: counts }
-  }
-  yield* summaries
+): PricedRequest | undefined => {
+  const counts = usage ?? (isEstimated ? { prompt: viewTokens, answer, thoughts, cached: 0 } : undefined)
+  return counts && { model: model ?? defaultModel, usage: counts }
 }

@@ -1,7 +1,7 @@
+import { entryText } from "../compression/Anchors.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
 import { eachItem } from "../text/SlicedWork.ts"
 import { type Figures, type Measure, shareOf } from "./Measure.ts"
-import { entryText } from "./RecordedNames.ts"
 import { StateAnswers, type Verdict } from "./StateAnswers.ts"
 import { type StateQuestion, WorkState } from "./StateQuestions.ts"
 

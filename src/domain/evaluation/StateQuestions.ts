@@ -2,6 +2,7 @@ import type { Action } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { replacementsIn } from "../actions/AgentTools.ts"
 import { answerText, printedText } from "../actions/ToolResults.ts"
+import { type FindPartner, partnersIn } from "../compression/AnsweredCalls.ts"
 import {
   type CheckKind,
   checksOf,
@@ -15,8 +16,8 @@ import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
-import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
-import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
+import { isCall, isErrorResponse, type Part } from "../content/Content.ts"
+import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { isRefusedCommand, userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
 
@@ -139,23 +140,19 @@ const valueChanges = (call: Part): ReadonlyArray<ValueChange> =>
 /** Nobody asks for the exit code of a command that only prepares or reads. */
 const leavesState = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
 
-/** Returns the questions about what is known of subjects. */
-const questionsOn = (kind: QuestionKind, known: Iterable<readonly [subject: string, Known]>): Array<StateQuestion> =>
-  [...known]
-    .slice(-maxOfKind)
-    .map(([subject, { earlier, entry, expected }]) => ({ kind, subject, expected, earlier: [...earlier], entry }))
-
-/** Returns the questions for words that were said. */
-const questionsFor = (kind: QuestionKind, said: Iterable<readonly [words: string, EntryId]>): Array<StateQuestion> =>
-  [...said].map(([subject, entry]) => ({ kind, subject, expected: "said", earlier: [], entry }))
-
-const neverHappened = (subject: string, expected: string, entry: EntryId): StateQuestion => ({
-  kind: "never happened",
+/** Returns the question that has one answer: what was said, or never happened. */
+const questionFor = (kind: QuestionKind, subject: string, entry: EntryId, expected = "said"): StateQuestion => ({
+  kind,
   subject,
   expected,
   earlier: [],
   entry
 })
+
+/** The kinds of questions about subjects whose answer changes, in their order. */
+const changing = ["exit code", "test run", "file", "value"] as const
+/** The kinds of questions for words that were said, and for commands that were refused. */
+const said = ["constraint", "order", "decision", "refusal"] as const
 
 /** A failed check of a command, and the programs that it ran. */
 interface FailedCommand {
@@ -170,11 +167,19 @@ const documentArgument = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n([^]*?)\n\s*\1\s*\)/g
 export class WorkState {
   private readonly entries: ReadonlyArray<Entry>
   private readonly folders: ReadonlyArray<string>
-  private readonly responseOf: Pairing["responseOf"]
-  private readonly exits = new Map<string, Known>()
-  private readonly tests = new Map<string, Known>()
-  private readonly files = new Map<string, Known>()
-  private readonly values = new Map<string, Known>()
+  private readonly partnerOf: FindPartner
+  private readonly known = {
+    "exit code": new Map<string, Known>(),
+    "test run": new Map<string, Known>(),
+    file: new Map<string, Known>(),
+    value: new Map<string, Known>()
+  }
+  private readonly said = {
+    constraint: new Map<string, EntryId>(),
+    order: new Map<string, EntryId>(),
+    decision: new Map<string, EntryId>(),
+    refusal: new Map<string, EntryId>()
+  }
   /** The files that were changed, also those whose changes were taken back. */
   private readonly touched = new Set<string>()
   private readonly filesRead = new Map<string, EntryId>()
@@ -182,10 +187,6 @@ export class WorkState {
   private readonly lastChecks = new Map<CheckKind, string>()
   private readonly failing = new Map<string, FailedCommand>()
   private readonly todos = noTodos()
-  private readonly constraints = new Map<string, EntryId>()
-  private readonly orders = new Map<string, EntryId>()
-  private readonly decisions = new Map<string, EntryId>()
-  private readonly refusals = new Map<string, EntryId>()
   private commits: CommitLog
   /** The decoy commands that are not mentioned. */
   private decoys = decoyCommands
@@ -194,15 +195,14 @@ export class WorkState {
     this.entries = entries
     this.folders = folders
     this.commits = noCommits(folders[0])
-    this.responseOf = pairing(entries.map((entry): Content => entry.content)).responseOf
+    this.partnerOf = partnersIn(entries)
   }
 
   /** Reads the next entry. */
   read(entry: Entry, item: number): void {
     this.readRequests(entry)
     for (const [part, call] of entry.content.parts.entries()) {
-      const place = isCall(call) ? this.responseOf.get(placeKey({ item, part })) : undefined
-      const answer = place === undefined ? undefined : this.entries[place.item]?.content.parts[place.part]
+      const answer = isCall(call) ? this.partnerOf(item, part)?.part : undefined
       if (answer !== undefined) this.readCall(entry.id, call, answer)
     }
   }
@@ -212,13 +212,13 @@ export class WorkState {
     for (const span of requestSpans(entry)) {
       const text = plain(span.text)
       // What the user chose in a question is a decision however short it is.
-      if (span.question !== undefined) this.decisions.set(text, id)
+      if (span.question !== undefined) this.said.decision.set(text, id)
       // "Yes" and "go on" are no orders that anybody has to remember.
-      else if (text.split(" ").length >= minOrderWords) this.orders.set(text, id)
+      else if (text.split(" ").length >= minOrderWords) this.said.order.set(text, id)
       this.mention(span.text.slice(0, maxMessageChars))
       // A short message is asked for as a whole, as an order.
-      if (span.text.length > maxMessageChars || (this.orders.has(text) && text.length <= maxWholeChars)) continue
-      for (const constraint of constraintsIn(span)) this.constraints.set(plain(constraint.text), id)
+      if (span.text.length > maxMessageChars || (this.said.order.has(text) && text.length <= maxWholeChars)) continue
+      for (const constraint of constraintsIn(span)) this.said.constraint.set(plain(constraint.text), id)
     }
   }
 
@@ -230,19 +230,19 @@ export class WorkState {
     recordTodos(this.todos, id, call, actions, answer)
     for (const action of actions) {
       if (action._tag === "Command" && isRefusedCommand(reply, answer, action.command, isOnly))
-        this.refusals.set(this.commandSubject(action.command), id)
+        this.said.refusal.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
       else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))
       else if ("path" in action) {
         this.touched.add(this.pathSubject(action.path))
-        note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
+        note(this.known.file, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }
     }
     if (isErrorResponse(answer)) return
     for (const { from, name, to } of valueChanges(call)) {
-      if (!this.values.has(name)) note(this.values, name, from, id)
-      note(this.values, name, to, id)
+      if (!this.known.value.has(name)) note(this.known.value, name, from, id)
+      note(this.known.value, name, to, id)
     }
   }
 
@@ -255,17 +255,17 @@ export class WorkState {
     if (exit === undefined || !leavesState(command)) return
     const subject = this.commandSubject(command)
     const checks = checksOf(command)
-    this.refusals.delete(subject)
+    this.said.refusal.delete(subject)
     for (const kind of checks) this.lastChecks.set(kind, subject)
     const ok = succeeded(command, exit, output)
     if (ok === undefined) {
       // Whatever an earlier run said, nobody knows now.
-      this.exits.delete(subject)
+      this.known["exit code"].delete(subject)
       return
     }
     // Behind a pipe, a code of 0 is the code of the last program only.
-    note(this.exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
-    if (checks.includes("tests")) note(this.tests, "tests", ok ? "passed" : "failed", entry)
+    note(this.known["exit code"], subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
+    if (checks.includes("tests")) note(this.known["test run"], "tests", ok ? "passed" : "failed", entry)
     const programs = new Set(programsOf(command))
     if (!ok) {
       this.failing.set(subject, { programs, entry })
@@ -288,7 +288,8 @@ export class WorkState {
 
   /** Asks nothing of files whose changes were taken back. */
   private forget(place: string): void {
-    for (const path of this.files.keys()) if (path === place || liesIn(path, place)) this.files.delete(path)
+    const { file } = this.known
+    for (const path of file.keys()) if (path === place || liesIn(path, place)) file.delete(path)
   }
 
   private pathSubject(path: string): string {
@@ -300,27 +301,24 @@ export class WorkState {
     const last = this.entries.at(-1)?.id
     if (last === undefined) return []
     // A colleague asks what is broken, what was published, and what the last run of each check said.
-    const commits = this.commits.present.flatMap(({ entry, hash, subject }) =>
-      hash === "" ? [] : [[plain(subject), entry] as const]
-    )
     const asked = new Set([...this.failing.keys(), ...this.published, ...this.lastChecks.values()])
+    const isAsked = (kind: QuestionKind, subject: string, { earlier }: Known): boolean =>
+      kind === "exit code" ? asked.has(subject) : kind !== "value" || earlier.size > 0
+    const commits = new Map(
+      this.commits.present.flatMap(({ entry, hash, subject }) =>
+        hash === "" ? [] : [[plain(subject), entry] as const]
+      )
+    )
     return [
-      ...questionsOn(
-        "exit code",
-        [...this.exits].filter(([command]) => asked.has(command))
-      ),
-      ...questionsOn("test run", this.tests),
-      ...questionsOn("file", this.files),
-      ...questionsOn(
-        "value",
-        [...this.values].filter(([, { earlier }]) => earlier.size > 0)
+      ...changing.flatMap((kind) =>
+        [...this.known[kind]]
+          .filter(([subject, known]) => isAsked(kind, subject, known))
+          .slice(-maxOfKind)
+          .map(([subject, { earlier, ...known }]) => ({ kind, subject, ...known, earlier: [...earlier] }))
       ),
       ...this.itemQuestions(),
-      ...questionsFor("constraint", this.constraints),
-      ...questionsFor("order", this.orders),
-      ...questionsFor("decision", this.decisions),
-      ...questionsFor("refusal", this.refusals),
-      ...questionsFor("commit", [...new Map(commits)].slice(-maxCommits)),
+      ...said.flatMap((kind) => [...this.said[kind]].map(([words, entry]) => questionFor(kind, words, entry))),
+      ...[...commits].slice(-maxCommits).map(([subject, entry]) => questionFor("commit", subject, entry)),
       ...this.decoyQuestions(last)
     ]
   }
@@ -338,12 +336,14 @@ export class WorkState {
 
   private decoyQuestions(last: EntryId): ReadonlyArray<StateQuestion> {
     const names = [...this.filesRead].filter(([name]) => !this.touched.has(name) && name !== "").slice(-maxDecoyFiles)
+    const neverHappened = (subject: string, entry: EntryId, what: string) =>
+      questionFor("never happened", subject, entry, what)
     return [
-      ...names.map(([name, entry]) => neverHappened(name, "not changed", entry)),
+      ...names.map(([name, entry]) => neverHappened(name, entry, "not changed")),
       ...[...this.failing]
         .slice(-maxDecoyFiles)
-        .map(([command, { entry }]) => neverHappened(command, "not done", entry)),
-      ...this.decoys.slice(0, maxDecoyCommands).map((command) => neverHappened(command, "not run", last))
+        .map(([command, { entry }]) => neverHappened(command, entry, "not done")),
+      ...this.decoys.slice(0, maxDecoyCommands).map((command) => neverHappened(command, last, "not run"))
     ]
   }
 }

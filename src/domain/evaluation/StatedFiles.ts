@@ -1,6 +1,7 @@
 import { escape as escapeRegExp } from "effect/RegExp"
 import { maxNoteChars, resultIn } from "./StatedResults.ts"
 import { hasWords, type Statement } from "./Statements.ts"
+import { listItems, withoutBraces } from "./WholeWords.ts"
 
 /** What the statements of a context say of files. */
 
@@ -39,29 +40,13 @@ const stateBelow = (under: ReadonlyArray<string>): string | undefined => {
   return undefined
 }
 
-/** Splits at commas outside of parentheses and braces. */
-const pieces = (text: string): ReadonlyArray<string> =>
-  text.match(/(?:\([^()]*\)|\{(?:[^{}]|\{[^{}]*\})*\}|[^,({])+/g) ?? []
-
 /** Returns the statements about the single files of a group: `src/{a.ts (3 changes), b.ts}`. */
 export const ungrouped = (statement: Statement): ReadonlyArray<Statement> => {
-  if (!statement.text.includes("{")) return [statement]
-  const open = (text: string, root: string): ReadonlyArray<string> =>
-    pieces(text).flatMap((piece) => {
-      const [, prefix, inner, rest = ""] = /^\s*([\w./@~+-]*)\{([\s\S]*)\}([\s\S]*)$/.exec(piece) ?? []
-      return prefix === undefined || inner === undefined
-        ? [`${root}${piece.trim()}`]
-        : [...open(inner, root + prefix), rest.trim()]
-    })
-  const [, heading = "", list = ""] = /^((?:[^{}]*[\s:])?)([\w./@~+-]*\{[\s\S]*)$/.exec(statement.text) ?? []
+  const { text, under } = statement
+  const [, heading = "", list = ""] = /^((?:[^{}]*[\s:])?)([\w./@~+-]*\{[^]*)$/.exec(text) ?? []
   if (list === "") return [statement]
-  return open(list, "")
-    .filter((text) => text !== "")
-    .map((text) => ({
-      ...statement,
-      text,
-      under: [...(heading.trim() === "" ? [] : [heading.trim()]), ...statement.under]
-    }))
+  const above = heading.trim() === "" ? under : [heading.trim(), ...under]
+  return listItems(withoutBraces(list)).map((item) => ({ ...statement, text: item, under: above }))
 }
 
 /** A name of a file in a statement: what stands before it, and after it up to the next name. */

@@ -8,7 +8,7 @@ import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
 import { isPrompt } from "../transcripts/voice/Voice.ts"
 import { cacheBreaks, type CacheBreak } from "./CacheBreaks.ts"
 import { countedTokens, viewSizes } from "./Compactions.ts"
-import { answersIn } from "./RecordedUse.ts"
+import { answersIn, requestOf } from "./RecordedUse.ts"
 
 /** What each turn of a conversation cost, and where the prompt cache broke, from the use that its messages record. */
 
@@ -40,16 +40,11 @@ export const turnCosts = (
   conversation: Conversation,
   about: { readonly model?: string | undefined; readonly prices?: Prices | undefined }
 ): ReadonlyArray<TurnCost> => {
-  const { model = "unknown", prices = builtInPrices } = about
+  const { model, prices = builtInPrices } = about
   const log = entries(conversation)
   const answers = answersIn(log, viewSizes(conversation))
   const isEstimated = answers.every(({ usage }) => usage === undefined)
-  const requests = new Map(
-    answers.flatMap(({ answer, entry, model: named = model, thoughts, usage, viewTokens }) => {
-      const counted = usage ?? (isEstimated ? { prompt: viewTokens, answer, thoughts, cached: 0 } : undefined)
-      return counted === undefined ? [] : [[entry, { model: named, usage: counted }] as const]
-    })
-  )
+  const requests = new Map(answers.map((answer) => [answer.entry, requestOf(answer, isEstimated, model)]))
   const turns: Array<{ -readonly [Key in keyof TurnCost]: TurnCost[Key] }> = []
   for (const entry of log) {
     if (entry.author === "environment") continue

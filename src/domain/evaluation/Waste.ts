@@ -1,6 +1,7 @@
 import { anchorKindOf } from "../compression/Anchors.ts"
 import type { Measure } from "./Measure.ts"
 import { isStandardName } from "./StandardNames.ts"
+import { withoutBraces } from "./WholeWords.ts"
 
 /** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
 
@@ -56,17 +57,6 @@ export const countWaste = (text: string): WasteCount => {
 const minListNames = 6
 const minLabelledNames = 2
 const minNameShare = 0.8
-
-const braces = /([^\s{},]*\/)\{([^{}]+)\}/g
-
-/** Returns a line with the paths that `lib/{a.ts, b.ts}` stands for. */
-const withoutBraces = (line: string): string =>
-  line.replace(braces, (_, folder: string, list: string) =>
-    list
-      .split(/,\s*/)
-      .map((name) => folder + name)
-      .join(" ")
-  )
 
 /** Whether a line is a list of names: nearly all of its words are names. A label before a colon, such as a file, does not count. */
 export const isListOfNames = (line: string): boolean => {

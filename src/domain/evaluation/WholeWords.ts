@@ -22,29 +22,30 @@ export const relativeTo = (roots: ReadonlyArray<string>): ((text: string) => str
 const braces = /([\w@.~+/-]*\/)\{([^{}\n]*)\}/g
 const maxBraceDepth = 4
 
-/** Returns the paths that `lib/{a.ts (2 changes), b/{c.ts, d.ts}}` stands for, one a line; empty for a text without braces. */
-const expandedPaths = (text: string): string => {
-  if (!text.includes("/{")) return ""
-  const lines: Array<string> = []
-  // Only lines with braces are searched: the pattern tries each character of a word as the beginning of a path.
-  let rest = text
-    .replace(/\([^(){}\n]*\)/g, "")
+/** Splits a text at the commas outside of its parentheses. */
+export const listItems = (text: string): ReadonlyArray<string> =>
+  (text.match(/(?:\([^()]*\)|[^,(])+/g) ?? []).map((item) => item.trim()).filter((item) => item !== "")
+
+/** Returns a text with the paths that `lib/{a.ts (2 changes), b/{c.ts, d.ts}}` stands for: `lib/a.ts (2 changes), lib/b/c.ts, lib/b/d.ts`. */
+export const withoutBraces = (text: string): string => {
+  let written = text
+  for (let depth = 0; depth < maxBraceDepth && written.includes("/{"); depth += 1) {
+    written = written.replace(braces, (_, root: string, list: string) =>
+      listItems(list)
+        .map((item) => root + item)
+        .join(", ")
+    )
+  }
+  return written
+}
+
+/** Returns the lines with braces, without them. Only they are searched: the pattern tries each character of a word as the beginning of a path. */
+const expandedPaths = (text: string): string =>
+  text
     .split("\n")
     .filter((line) => line.includes("/{"))
+    .map(withoutBraces)
     .join("\n")
-  for (let depth = 0; depth < maxBraceDepth; depth += 1) {
-    const paths: Array<string> = []
-    const outer = rest.replace(braces, (_, root: string, list: string) => {
-      const found = list.split(",").flatMap((item) => item.trim().split(/\s/)[0] || [])
-      for (const each of found.map((name) => root + name)) paths.push(each)
-      return found.map((name) => root + name).join(", ")
-    })
-    if (paths.length === 0) break
-    for (const each of paths) lines.push(each)
-    rest = outer
-  }
-  return lines.join("\n")
-}
 
 const folderHeading = /^([ \t]*)(?:[-*+•] )?[`*]*((?:~?\/)?(?:[\w@.+-]+\/)+)[`*]*:?[`*]*$/
 

@@ -1,3 +1,4 @@
+import type { CommandRun } from "../compression/evidence/Attempts.ts"
 import type { Evidence } from "../compression/evidence/Evidence.ts"
 import { isLook } from "../compression/evidence/ReadOnlyCommands.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
@@ -43,7 +44,7 @@ const section = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<str
 
 const line = (text: string): string => clipped(untrustedLine(text), maxLineChars)
 
-const outcome = ({ exit, ok }: { readonly exit: number | undefined; readonly ok: boolean | undefined }): string =>
+const outcome = ({ exit, ok }: Pick<CommandRun, "exit" | "ok">): string =>
   ok === undefined ? "" : ok ? " succeeded" : exit === undefined ? " failed" : ` failed, exit ${exit}`
 
 /** Names the entry of a change, and the handle of its result. */
@@ -66,7 +67,7 @@ export const changesText = ({ checks, commands, commits, failures, files }: Evid
     ),
     section(
       "Checks",
-      [...checks].map(([kind, run]) => `${kind}:${outcome({ exit: undefined, ok: run.ok })} (${place(run)})`)
+      [...checks].map(([kind, run]) => `${kind}:${outcome({ ok: run.ok })} (${place(run)})`)
     ),
     section(
       "Commands that do more than read",

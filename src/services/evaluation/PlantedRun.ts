@@ -5,15 +5,9 @@ import { mentions } from "../../domain/content/Handle.ts"
 import { view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
+import { maxRecallChars } from "../../domain/evaluation/OneRecall.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
-import {
-  type GradedFact,
-  countGrades,
-  gradeFact,
-  isForbidden,
-  holdsForbidden
-} from "../../domain/evaluation/PlantedGrades.ts"
-import { readContext } from "../../domain/evaluation/Statements.ts"
+import { type GradedFact, countGrades, gradesIn, holdsForbidden } from "../../domain/evaluation/PlantedGrades.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
@@ -41,9 +35,6 @@ export interface PlantedCheck {
 /** The facts are graded after this many compressions. */
 export const plantedChecks: ReadonlyArray<number> = [1, 3, 10, 20]
 
-/** One recall shows at most 10,000 tokens. */
-const maxRecallChars = 40_000
-
 /** Runs one conversation. A fact that no snapshot may contain counts from the first snapshot that contains it. */
 export const runPlanted = Effect.fn("PlantedRun.run")(function* ({ budget, preserve, seed, strategy }: PlantedOptions) {
   const { cwd, facts, rounds } = plantFacts(seed)
@@ -64,7 +55,7 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({ budget, prese
     known = { ...after, memory: freshMemory }
     const snapshot = outcome._tag === "Compressed" ? outcome.snapshot : ""
     const planted = facts.filter(({ from, until = rounds.length }) => from <= round && round < until)
-    for (const fact of planted) if (isForbidden(fact) && holdsForbidden(fact, snapshot)) invented.add(fact)
+    for (const fact of planted) if (fact.question === undefined && holdsForbidden(fact, snapshot)) invented.add(fact)
     if (!plantedChecks.includes(round + 1)) continue
     const shown = view(known.conversation)
     const context = shownText(shown)
@@ -72,13 +63,11 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({ budget, prese
       (handle) => textBehind(known, handle)?.slice(0, maxRecallChars) ?? []
     )
     const kept = shownText(shown.filter(({ entry }) => entry.author !== "summary"))
-    // A kept message may contain what a snapshot must not.
-    const { flatText } = readContext(context, [cwd])
+    const gradeOf = gradesIn({ text: context, cwd, recalled, kept }, planted)
     const graded = yield* Work.run(
       Work.eachItem(planted, (fact): GradedFact =>
-        isForbidden(fact)
-          ? { fact, grade: invented.has(fact) ? "invented" : "absent" }
-          : gradeFact(fact, { text: context, flatText, cwd, recalled, kept })
+        // A kept message may contain what a snapshot must not.
+        fact.question === undefined ? { fact, grade: invented.has(fact) ? "invented" : "absent" } : gradeOf(fact)
       )
     )
     checks.push({ compressions: round + 1, graded, context })

@@ -1,6 +1,6 @@
 import { Effect, Predicate, Schema } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
-import { handoverOf } from "../../domain/compression/handover/Handover.ts"
+import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
 import { isText } from "../../domain/content/Content.ts"
 import { compressions, entries, itemParts, view } from "../../domain/conversation/Conversation.ts"
 import type { Session } from "../../domain/session/Session.ts"

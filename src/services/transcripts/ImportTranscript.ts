@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { handoverOf } from "../../domain/compression/handover/Handover.ts"
+import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
 import {
   compressed,

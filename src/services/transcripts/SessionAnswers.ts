@@ -1,6 +1,6 @@
 import { Clock, Effect, FileSystem, Option, Schema, Semaphore } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
-import { handoverOf } from "../../domain/compression/handover/Handover.ts"
+import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
 import { mentions, isHandle } from "../../domain/content/Handle.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import { compressions, entries, type Entry } from "../../domain/conversation/Conversation.ts"

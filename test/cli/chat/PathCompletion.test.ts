@@ -1,15 +1,15 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Schema } from "effect"
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { mkdir, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { completeMention, completePath } from "../../../src/cli/chat/PathCompletion.ts"
 import { parse } from "../../../src/domain/workspace/AtReference.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
+import { newFolder } from "../../support/paths.ts"
 import { assert, layer } from "../../support/vitest.ts"
 
 const folder = Effect.promise(async () => {
-  const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))
+  const made = newFolder("paths-")
   await mkdir(path.join(made, "src", "cli"), { recursive: true })
   for (const name of ["src/a.ts", "src/b.ts", "script.sh", ".hidden"]) await writeFile(path.join(made, name), "")
   return made
@@ -53,7 +53,7 @@ layer(NodeServices.layer)("paths", (it) => {
 
   /** Files of a folder with a space in its name. */
   const spaced = Effect.promise(async () => {
-    const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))
+    const made = newFolder("paths-")
     await mkdir(path.join(made, "my docs"))
     for (const name of ["a.md", `it's "q".md`]) await writeFile(path.join(made, "my docs", name), "")
     return made

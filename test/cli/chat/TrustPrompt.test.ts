@@ -5,7 +5,7 @@ import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"
 import { Trust, type TrustAnswer } from "../../../src/services/workspace/Trust.ts"
 import { recorded, type Typing } from "../../support/chatTerminal.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 const folder = process.cwd()
 const memory = { "GEMINI.md": "Be brief." }
@@ -32,25 +32,23 @@ const rows: ReadonlyArray<
   ["no terminal", memory, undefined, { isTerminal: false }, "y", 0, "unknown"]
 ]
 
-describe("the question about a folder", () => {
-  it.effect.each(rows)("%s", ([, files, before, typing, pick, asked, after]) => {
-    const { done, terminal } = recorded({ ...typing, picks: pick?.split(" ") ?? [] })
-    const disk = Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
-    return Effect.gen(function* () {
-      yield* askOnce(terminal)
-      assert.lengthOf(
-        done.filter((line) => line.startsWith("trust? ")),
-        asked
-      )
-      assert.strictEqual(yield* Trust.use((trust) => trust.of(folder)), after)
-    }).pipe(
-      Effect.provide(
-        Layer.mergeAll(
-          MemoryFileSystem.layer(disk),
-          MemoryTrust.layer(before === undefined ? {} : { [folder]: before }),
-          readable
-        ).pipe(Layer.provideMerge(Path.layer))
-      )
+it.effect.each(rows)("the question about a folder %s", ([, files, before, typing, pick, asked, after]) => {
+  const { done, terminal } = recorded({ ...typing, picks: pick?.split(" ") ?? [] })
+  const disk = Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
+  return Effect.gen(function* () {
+    yield* askOnce(terminal)
+    assert.lengthOf(
+      done.filter((line) => line.startsWith("trust? ")),
+      asked
     )
-  })
+    assert.strictEqual(yield* Trust.use((trust) => trust.of(folder)), after)
+  }).pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        MemoryFileSystem.layer(disk),
+        MemoryTrust.layer(before === undefined ? {} : { [folder]: before }),
+        readable
+      ).pipe(Layer.provideMerge(Path.layer))
+    )
+  )
 })

@@ -323,7 +323,7 @@ describe("omissions from a long conversation", () => {
     assert.strictEqual(left, 28)
   })
 
-  it("shorten the texts when there are too many", () => {
+  it.skipIf(isUnitTier)("shorten the texts when there are too many", () => {
     const long = conversationOf(
       Array.from({ length: 2_000 }, (_, index) => entry(index + 1, user(text("x".repeat(9_000)))))
     )
@@ -343,7 +343,7 @@ describe("omissions from a long conversation", () => {
     assert.include(all.html, "… 450 more parts")
   })
 
-  it.effect("bound the page, and no link leads to an omitted message", function* () {
+  it.effect.skipIf(isUnitTier)("bound the page, and no link leads to an omitted message", function* () {
     const messages = runsOf(100_000, 6_000)
     const long = conversationOf(
       Array.from({ length: messages }, (_, index) => {

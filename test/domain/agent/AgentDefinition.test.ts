@@ -136,13 +136,11 @@ runner: process`)
       /^agent 2 of the list: name: expected/
     ]
   ]
-  for (const [what, front, expected] of wrong) {
-    it(`is refused in one line that names the field: ${what}`, () => {
-      const found = problem(file(front))
-      assert.match(found, expected)
-      assert.notInclude(found, "\n")
-    })
-  }
+  it.each(wrong)("is refused in one line that names the field: %s", (_, front, expected) => {
+    const found = problem(file(front))
+    assert.match(found, expected)
+    assert.notInclude(found, "\n")
+  })
 
   it("is refused without front matter or without a prompt below it", () => {
     assert.match(problem("You do it."), /^expected front matter/)
@@ -150,32 +148,30 @@ runner: process`)
   })
 })
 
-describe("a definition of remote agents", () => {
-  it("accepts one agent or a list", () => {
-    const one = parseDefinitions(
-      file(
-        "kind: remote\nname: far\nagent_card_url: https://a.b/card\nauth:\n  type: http\n  scheme: Bearer\n  token: $TOKEN",
-        ""
-      )
+it("a definition of remote agents accepts one agent or a list", () => {
+  const one = parseDefinitions(
+    file(
+      "kind: remote\nname: far\nagent_card_url: https://a.b/card\nauth:\n  type: http\n  scheme: Bearer\n  token: $TOKEN",
+      ""
     )
-    const two = parseDefinitions(
-      file(`- name: far\n  agent_card_url: https://a.b\n- name: near\n  agent_card_json: '{"name":"n"}'`, "")
-    )
-    assert.deepStrictEqual(
-      one,
-      Result.succeed([
-        {
-          kind: "remote" as const,
-          name: "far",
-          displayName: undefined,
-          description: undefined,
-          auth: { type: "http" as const, scheme: "Bearer", token: "$TOKEN" },
-          card: { url: "https://a.b/card" }
-        }
-      ])
-    )
-    assert.deepStrictEqual(Result.isSuccess(two) ? two.success.map(({ name }) => name) : [], ["far", "near"])
-  })
+  )
+  const two = parseDefinitions(
+    file(`- name: far\n  agent_card_url: https://a.b\n- name: near\n  agent_card_json: '{"name":"n"}'`, "")
+  )
+  assert.deepStrictEqual(
+    one,
+    Result.succeed([
+      {
+        kind: "remote" as const,
+        name: "far",
+        displayName: undefined,
+        description: undefined,
+        auth: { type: "http" as const, scheme: "Bearer", token: "$TOKEN" },
+        card: { url: "https://a.b/card" }
+      }
+    ])
+  )
+  assert.deepStrictEqual(Result.isSuccess(two) ? two.success.map(({ name }) => name) : [], ["far", "near"])
 })
 
 describe("filling in", () => {

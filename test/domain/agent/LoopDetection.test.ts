@@ -56,7 +56,7 @@ describe("repeated calls", () => {
     ["a cycle of an edit and a test that fails the same way is a loop", five("edit:a=ok test=1"), 10],
     ["calls at once, before any of them is answered, count", five("read:a"), 5]
   ]
-  for (const [rule, calls, at] of cases) it(rule, () => assert.strictEqual(feed(calls), at))
+  it.each(cases)("%s", (_, calls, at) => assert.strictEqual(feed(calls), at))
 
   it("treats arguments with reordered keys as equal", () => {
     const detector = new LoopDetector()
@@ -68,28 +68,26 @@ describe("repeated calls", () => {
     assert.strictEqual(detector.call("tool", args[0])?.kind, "calls")
   })
 
-  for (const [rule, one, other] of [
+  it.each([
     ["lists in another order", { a: [1, 2] }, { a: [2, 1] }],
     ["a number and its text", { a: 1 }, { a: "1" }],
     ["a key within another", { a: { b: 1 } }, { a: {}, b: 1 }],
     ["nothing and null", {}, { a: null }]
-  ] as const) {
-    it(`treats other arguments as different: ${rule}`, () => assert.notStrictEqual(canonical(one), canonical(other)))
-  }
+  ] as const)("treats other arguments as different: %s", (_, one, other) =>
+    assert.notStrictEqual(canonical(one), canonical(other))
+  )
 
-  for (const [rule, args] of [
+  it.each([
     ["no arguments", undefined],
     ["null", null],
     ["a text", "text"],
     ["a big number", 10n],
     ["arguments nested without end", Array.from({ length: 5_000 }).reduce<unknown>((inner) => ({ inner }), 1)]
-  ] as const) {
-    it(`compares arguments of any shape: ${rule}`, () => {
-      const detector = new LoopDetector()
-      for (let n = 0; n < 4; n += 1) assert.isUndefined(detector.call("tool", args))
-      assert.isDefined(detector.call("tool", args))
-    })
-  }
+  ] as const)("compares arguments of any shape: %s", (_, args) => {
+    const detector = new LoopDetector()
+    for (let n = 0; n < 4; n += 1) assert.isUndefined(detector.call("tool", args))
+    assert.isDefined(detector.call("tool", args))
+  })
 
   it("ignores calls of an exempt tool, which also hide no others", () => {
     const thresholds = { ...defaultThresholds, exempt: ["wait"] }

@@ -160,12 +160,10 @@ describe("repeated content", () => {
     ["a number at the beginning of a line makes no item", `2026 was a year. ${sentence}\n`.repeat(12), true],
     ["a sharp that is no heading makes none", `#hash ${sentence}\n`.repeat(12), true]
   ]
-  for (const [rule, text, expected] of cases) {
-    it(rule, () => {
-      assert.strictEqual(found(text), expected)
-      assert.strictEqual(naive(text) > 0, expected, "as the plain rules say")
-    })
-  }
+  it.each(cases)("%s", (_, text, expected) => {
+    assert.strictEqual(found(text), expected)
+    assert.strictEqual(naive(text) > 0, expected, "as the plain rules say")
+  })
 
   it("names the repeated text", () => {
     const repetition = new RepeatedText().push(fifty.repeat(20))
@@ -266,7 +264,7 @@ describe("texts that users reported as false alarms", () => {
     ],
     ["a divider after each of many lines", many.map(() => `${fifty}\n${"=".repeat(80)}\n`).join("")]
   ]
-  for (const [what, text] of cases) it(what, () => assert.strictEqual(foundAt(text, [13]), 0))
+  it.each(cases)("%s", (_, text) => assert.strictEqual(foundAt(text, [13]), 0))
 })
 
 const fragments = [

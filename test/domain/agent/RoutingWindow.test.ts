@@ -30,12 +30,10 @@ describe("the window of the router", () => {
     ["nothing but traffic leaves nothing", "crcrcr", ""],
     ["nothing leaves nothing", "", ""]
   ]
-  for (const [rule, letters, kept] of cases) {
-    it(rule, () => {
-      const all = messages(letters)
-      assert.strictEqual(places(all, routingWindow(all)), kept)
-    })
-  }
+  it.each(cases)("%s", (_, letters, kept) => {
+    const all = messages(letters)
+    assert.strictEqual(places(all, routingWindow(all)), kept)
+  })
 })
 
 describe("the router's window with other limits", () => {
@@ -66,10 +64,8 @@ describe("the window of the loop check", () => {
     ["nothing but one half of the traffic leaves nothing", "ccc", ""],
     ["nothing leaves nothing", "", ""]
   ]
-  for (const [rule, letters, kept] of cases) {
-    it(rule, () => {
-      const all = messages(letters)
-      assert.strictEqual(places(all, loopWindow(all)), kept)
-    })
-  }
+  it.each(cases)("%s", (_, letters, kept) => {
+    const all = messages(letters)
+    assert.strictEqual(places(all, loopWindow(all)), kept)
+  })
 })

@@ -16,7 +16,7 @@ describe("a SKILL.md", () => {
     )
   })
 
-  for (const [rule, file] of [
+  it.each([
     ["no front matter", "# Skill\n"],
     ["front matter that does not end", "---\nname: x\n"],
     ["no YAML", "---\nname: [x\n---\n"],
@@ -24,12 +24,10 @@ describe("a SKILL.md", () => {
     ["a name that is none", "---\nname: 1\ndescription: y\n---\n"],
     ["blank texts", "---\nname: ' '\ndescription: y\n---\n"],
     ["nothing", ""]
-  ] as const) {
-    it(`is refused with ${rule}, in one line that says what was expected`, () => {
-      const read = parseSkill(file)
-      assert.match(Result.isFailure(read) ? read.failure : "read", /^[^\n]*expected[^\n]*$/)
-    })
-  }
+  ] as const)("is refused with %s, in one line that says what was expected", (_, file) => {
+    const read = parseSkill(file)
+    assert.match(Result.isFailure(read) ? read.failure : "read", /^[^\n]*expected[^\n]*$/)
+  })
 
   it("is refused with the line of the file that is no YAML", () => {
     const read = parseSkill("---\nname: x\nname: y\n---\n")

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { modelFor } from "../../../src/domain/compression/ModelPurpose.ts"
 
 describe("the model for a purpose", () => {
-  for (const [family, model] of [
+  it.each([
     ["gemini-3-pro-preview", "gemini-3-pro-preview"],
     ["gemini-3.1-pro-preview", "gemini-3-pro-preview"],
     ["gemini-3-flash-preview", "gemini-3-flash-preview"],
@@ -15,11 +15,9 @@ describe("the model for a purpose", () => {
     ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"],
     ["gpt-5", "gpt-5"],
     ["ollama/llama3.1", "ollama/llama3.1"]
-  ] as const) {
-    it(`${family} is compressed by ${model}`, () => {
-      assert.deepStrictEqual(modelFor("compression", family), { model })
-    })
-  }
+  ] as const)("%s is compressed by %s", (family, model) => {
+    assert.deepStrictEqual(modelFor("compression", family), { model })
+  })
 
   it("tool summaries, titles and routing have models of their own, whatever the conversation uses", () => {
     assert.deepStrictEqual(modelFor("tool-summary", "gemini-2.5-pro"), {

@@ -138,9 +138,7 @@ describe("rebased", () => {
     "went back and on": [from, many(4, branched(from, Conversation.entryId(4)), "on another branch")],
     "is another one": [from, many(6, Conversation.empty, "message")]
   }
-  for (const [name, [before, after]] of Object.entries(changes)) {
-    it(`gives nothing when the conversation ${name}`, () => {
-      assert.isUndefined(rebased(patch, before, after))
-    })
-  }
+  it.each(Object.entries(changes))("gives nothing when the conversation %s", (_, [before, after]) => {
+    assert.isUndefined(rebased(patch, before, after))
+  })
 })

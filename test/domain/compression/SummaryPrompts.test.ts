@@ -72,14 +72,12 @@ describe("corrections", () => {
       { overall_goal: "a faster parser", key_knowledge: "in memory|drops CR", task_state: "write the test" }
     ]
   ]
-  for (const [what, answer, expected] of cases) {
-    it(what, () => {
-      const result = corrected(first, answer)
-      for (const name of sectionNames) {
-        const words = (expected[name] ?? "").split("|").filter((word) => word !== "")
-        assert.strictEqual(result[name].length, words.length, name)
-        for (const [at, word] of words.entries()) assert.include(result[name][at]?.text, word)
-      }
-    })
-  }
+  it.each(cases)("%s", (_, answer, expected) => {
+    const result = corrected(first, answer)
+    for (const name of sectionNames) {
+      const words = (expected[name] ?? "").split("|").filter((word) => word !== "")
+      assert.strictEqual(result[name].length, words.length, name)
+      for (const [at, word] of words.entries()) assert.include(result[name][at]?.text, word)
+    }
+  })
 })

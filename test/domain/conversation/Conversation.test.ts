@@ -187,46 +187,44 @@ describe("undo and redo", () => {
 
 const Command = Schema.Literals(["ask", "say", "compress", "shorten", "undo", "redo"])
 
-describe("any history of changes", () => {
-  it.prop(
-    "leaves earlier versions unchanged, keeps sums exact, and loses no turn",
-    [Schema.Array(Schema.Tuple([Command, Schema.Natural, Schema.Natural]))],
-    ([commands]) => {
-      let now = six
-      const versions: Array<readonly [Conversation.Conversation, unknown]> = [[now, seen(now)]]
-      for (const [command, a, b] of commands) {
-        const view = Conversation.view(now)
-        if (command === "ask") now = Conversation.append(now, entry(now.next, user(text(`${a}`))))
-        else if (command === "say") now = Conversation.append(now, entry(now.next, model(text(`${a}`))))
-        else if (command === "undo") now = Conversation.undone(now)
-        else if (command === "redo") now = Conversation.redone(now)
-        else {
-          const [low, high] = [a % view.length, b % view.length].sort((x, y) => x - y)
-          const from = view[low ?? 0]?.entry.id
-          const to = view[high ?? 0]?.entry.id
-          if (from === undefined || to === undefined) continue
-          now = Conversation.compressed(
-            now,
-            command === "compress"
-              ? { drop: { from, to }, insert: [summary(now.next)], shorten: [] }
-              : { insert: [], shorten: [{ entry: to, part: 0, replacement: text("…"), tokens: TokenCount.make(1) }] }
-          )
-        }
-        versions.push([now, seen(now)])
-        assert.strictEqual(Conversation.viewTokens(now), sumOf(now))
+it.prop(
+  "any history of changes leaves earlier versions unchanged, keeps sums exact, and loses no turn",
+  [Schema.Array(Schema.Tuple([Command, Schema.Natural, Schema.Natural]))],
+  ([commands]) => {
+    let now = six
+    const versions: Array<readonly [Conversation.Conversation, unknown]> = [[now, seen(now)]]
+    for (const [command, a, b] of commands) {
+      const view = Conversation.view(now)
+      if (command === "ask") now = Conversation.append(now, entry(now.next, user(text(`${a}`))))
+      else if (command === "say") now = Conversation.append(now, entry(now.next, model(text(`${a}`))))
+      else if (command === "undo") now = Conversation.undone(now)
+      else if (command === "redo") now = Conversation.redone(now)
+      else {
+        const [low, high] = [a % view.length, b % view.length].sort((x, y) => x - y)
+        const from = view[low ?? 0]?.entry.id
+        const to = view[high ?? 0]?.entry.id
+        if (from === undefined || to === undefined) continue
+        now = Conversation.compressed(
+          now,
+          command === "compress"
+            ? { drop: { from, to }, insert: [summary(now.next)], shorten: [] }
+            : { insert: [], shorten: [{ entry: to, part: 0, replacement: text("…"), tokens: TokenCount.make(1) }] }
+        )
       }
-      for (const [version, was] of versions) assert.deepStrictEqual(seen(version), was)
-      let back = now
-      while (Conversation.canUndo(back)) back = Conversation.undone(back)
-      assert.deepStrictEqual(
-        ids(back),
-        Conversation.entries(now).map((one) => one.id)
-      )
-      assert.strictEqual(PersistentList.length(now.log), Conversation.entries(back).length)
-    },
-    { arbitrary: { runs: runsOf(1_000), seed: "conversation", size: 16 } }
-  )
-})
+      versions.push([now, seen(now)])
+      assert.strictEqual(Conversation.viewTokens(now), sumOf(now))
+    }
+    for (const [version, was] of versions) assert.deepStrictEqual(seen(version), was)
+    let back = now
+    while (Conversation.canUndo(back)) back = Conversation.undone(back)
+    assert.deepStrictEqual(
+      ids(back),
+      Conversation.entries(now).map((one) => one.id)
+    )
+    assert.strictEqual(PersistentList.length(now.log), Conversation.entries(back).length)
+  },
+  { arbitrary: { runs: runsOf(1_000), seed: "conversation", size: 16 } }
+)
 
 describe("pairing", () => {
   /** A message of calls is the model's, one of answers the user's. */

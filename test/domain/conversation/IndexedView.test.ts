@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { plan } from "../../../src/domain/compression/strategies/palimpsest/Plan.ts"
 import { rungCount } from "../../../src/domain/compression/strategies/palimpsest/Shortening.ts"
@@ -18,6 +17,7 @@ import { projectItems, requestTokens } from "../../../src/domain/conversation/Pr
 import { applyEvent, emptySession, type Session } from "../../../src/domain/session/Session.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { play, policyOf, type Script, scripts, thousand, worldOf } from "../../support/generate.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 /** The index of a view that grew says what one says that is made anew, whatever happened in between. */
 
@@ -84,23 +84,21 @@ const planned = (conversation: Conversation, script: Script) =>
     runSync(plan(conversation, policyOf(script), { forced: true, memory: freshMemory, rung }))
   )
 
-describe("IndexedView", () => {
-  it.effect.prop(
-    "equals an index that is made anew, and so do plans, after every log line",
-    [scripts],
-    ([script]) =>
-      Effect.gen(function* () {
-        const all = yield* versions(script)
-        const indexes = all.map((conversation) => runSync(indexedView(conversation.view)))
-        // Earlier versions still say the same after later ones continued their columns.
-        for (const [at, conversation] of all.entries()) {
-          const index = indexes[at]
-          if (index === undefined) continue
-          assert.deepStrictEqual(said(index), expected(view(conversation)))
-          assert.deepStrictEqual(planned(conversation, script), planned(again(conversation), script))
-        }
-        return true
-      }).pipe(Effect.scoped, Effect.provide(worldOf().services)),
-    { arbitrary: { ...thousand("indexed view", 60), size: 12 } }
-  )
-})
+it.effect.prop(
+  "IndexedView equals an index that is made anew, and so do plans, after every log line",
+  [scripts],
+  ([script]) =>
+    Effect.gen(function* () {
+      const all = yield* versions(script)
+      const indexes = all.map((conversation) => runSync(indexedView(conversation.view)))
+      // Earlier versions still say the same after later ones continued their columns.
+      for (const [at, conversation] of all.entries()) {
+        const index = indexes[at]
+        if (index === undefined) continue
+        assert.deepStrictEqual(said(index), expected(view(conversation)))
+        assert.deepStrictEqual(planned(conversation, script), planned(again(conversation), script))
+      }
+      return true
+    }).pipe(Effect.scoped, Effect.provide(worldOf().services)),
+  { arbitrary: { ...thousand("indexed view", 60), size: 12 } }
+)

@@ -182,14 +182,12 @@ describe("Outgoing", () => {
     run("outgoing, seldom")
   )
 
-  for (const [name, Mutant] of Object.entries(mutants)) {
-    it.effect(`the checks detect one that ${name}`, () =>
-      Effect.map(
-        notices(() => new Mutant(), 1),
-        (noticed) => assert.isTrue(noticed)
-      )
+  it.effect.each(Object.entries(mutants))("the checks detect one that %s", ([, Mutant]) =>
+    Effect.map(
+      notices(() => new Mutant(), 1),
+      (noticed) => assert.isTrue(noticed)
     )
-  }
+  )
 
   const entry = (sequence: number, content: Content): Entry => ({
     id: entryId(sequence),

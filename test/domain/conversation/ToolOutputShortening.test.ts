@@ -20,15 +20,13 @@ const split = (shortened: string) => {
   return { note, lines }
 }
 
-describe("default limits", () => {
-  it("30 lines of 1,000 characters, 4,000 of a single line, 40,000 characters, 1,000 lines", () => {
-    assert.deepStrictEqual(defaultSize, {
-      lastLines: 30,
-      lineWidth: 1_000,
-      singleLine: 4_000,
-      chars: 40_000,
-      lines: 1_000
-    })
+it("default limits 30 lines of 1,000 characters, 4,000 of a single line, 40,000 characters, 1,000 lines", () => {
+  assert.deepStrictEqual(defaultSize, {
+    lastLines: 30,
+    lineWidth: 1_000,
+    singleLine: 4_000,
+    chars: 40_000,
+    lines: 1_000
   })
 })
 
@@ -152,16 +150,14 @@ describe("head-tail-lines", () => {
   })
 })
 
-describe("the shown text", () => {
-  it.each(OutputForm.literals)("%s: splits no character", (form) => {
-    for (const shift of ["", "x"]) {
-      const text = `${shift}${"😀".repeat(3_000)}\n${shift}${"😀".repeat(3_000)}`
-      for (const one of [text, text.replaceAll("\n", "")]) {
-        const shortened = shorten(one, handle, form, size({ chars: 4_999, lineWidth: 999, singleLine: 3_999 }))
-        assert.isTrue(shortened.isWellFormed())
-      }
+it.each(OutputForm.literals)("the shown text %s: splits no character", (form) => {
+  for (const shift of ["", "x"]) {
+    const text = `${shift}${"😀".repeat(3_000)}\n${shift}${"😀".repeat(3_000)}`
+    for (const one of [text, text.replaceAll("\n", "")]) {
+      const shortened = shorten(one, handle, form, size({ chars: 4_999, lineWidth: 999, singleLine: 3_999 }))
+      assert.isTrue(shortened.isWellFormed())
     }
-  })
+  }
 })
 
 describe("an old output of a command that is masked", () => {

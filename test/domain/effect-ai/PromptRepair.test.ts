@@ -43,11 +43,9 @@ describe("a valid prompt", () => {
     ["a request in a message of its own", [calls("1"), requests("1", "x"), decides("x")]],
     ["effect/ai's own order", [asks("1", "x"), decides("x"), answers("b"), results(result("1", ""))]]
   ]
-  for (const [name, messages] of cases) {
-    it(`is unchanged: ${name}`, () => {
-      assert.strictEqual(sent(messages), messages)
-    })
-  }
+  it.each(cases)("is unchanged: %s", (_, messages) => {
+    assert.strictEqual(sent(messages), messages)
+  })
 
   it.effect.prop(
     "is unchanged after any history",
@@ -112,12 +110,10 @@ describe("an invalid prompt", () => {
       [calls("1"), results(missing("1")), says("b"), calls("1"), results(result("1", "x"))]
     ]
   ]
-  for (const [name, messages, expected] of cases) {
-    it(`is repaired: ${name}`, () => {
-      assert.isFalse(isUnchanged(repaired(messages), messages))
-      assert.deepStrictEqual(sent(messages), expected)
-    })
-  }
+  it.each(cases)("is repaired: %s", (_, messages, expected) => {
+    assert.isFalse(isUnchanged(repaired(messages), messages))
+    assert.deepStrictEqual(sent(messages), expected)
+  })
 
   const fates = ["in time", "late", "never"] as const
   it.each(fates.flatMap((one) => fates.map((other) => [one, other] as const)))(

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { groundedEdits } from "../../../src/domain/evaluation/Edits.ts"
 import { compactionOf, measured, ran, replacementOf } from "../../support/compactions.ts"
@@ -20,9 +20,7 @@ const rules: ReadonlyArray<
   ["a text that never stood there", edit("const ten = 10"), "", { part: 0, whole: 0 }]
 ]
 
-describe("edits", () => {
-  it.each(rules)("%s", (_, after, context, expected) => {
-    const replacement = replacementOf(context, () => file)
-    assert.deepStrictEqual(measured(groundedEdits, compactionOf(read, after), replacement).editsReachable, expected)
-  })
+it.each(rules)("edits %s", (_, after, context, expected) => {
+  const replacement = replacementOf(context, () => file)
+  assert.deepStrictEqual(measured(groundedEdits, compactionOf(read, after), replacement).editsReachable, expected)
 })

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type PlantedFact, plantedRounds, plantFacts } from "../../../src/domain/evaluation/PlantedFacts.ts"
-import { countGrades, gradeFact, type GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
-import { readContext } from "../../../src/domain/evaluation/Statements.ts"
+import { countGrades, gradesIn, type GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const seeds = Array.from({ length: runsOf(30, 5) }, (_, seed) => seed)
@@ -41,7 +40,7 @@ describe("planted facts", () => {
 })
 
 describe("grades", () => {
-  const rule: PlantedFact = {
+  const rule = {
     kind: "constraint",
     from: 0,
     text: "Never change the parser.",
@@ -52,14 +51,19 @@ describe("grades", () => {
       earlier: [],
       entry: "e1" as never
     }
-  }
+  } satisfies PlantedFact
   const value: PlantedFact = {
     kind: "value",
     from: 0,
     text: "wait: 30",
     question: { kind: "value", subject: "wait", expected: "30", earlier: ["20"], entry: "e1" as never }
   }
-  const decision: PlantedFact = { kind: "decision", from: 0, text: "the red queue instead of blue" }
+  const decision: PlantedFact = {
+    kind: "decision",
+    from: 0,
+    text: "the red queue instead of blue",
+    question: { ...rule.question, kind: "decision", subject: "the red queue instead of blue" }
+  }
   const canary: PlantedFact = { kind: "instruction", from: 0, text: "zqbaqz" }
   const secret: PlantedFact = { kind: "secret", from: 0, text: "xyz_0123456789abcdefghijklmnopqrst" }
   const cases: ReadonlyArray<
@@ -79,9 +83,7 @@ describe("grades", () => {
   ]
   for (const [fact, context, recalled, grade] of cases) {
     it(`call ${fact.kind} ${grade} in ${JSON.stringify(context)}`, () => {
-      const graded = [
-        gradeFact(fact, { text: context, flatText: readContext(context).flatText, cwd: "/work/app", recalled })
-      ]
+      const graded = [gradesIn({ text: context, cwd: "/work/app", recalled }, [fact])(fact)]
       assert.deepStrictEqual(graded, [{ fact, grade }])
       assert.strictEqual(countGrades(graded)[fact.kind].planted, 1)
     })

@@ -210,9 +210,9 @@ describe("the questions", () => {
       []
     ]
   ]
-  for (const [what, kind, contents, questions] of made) {
-    it(what, () => assert.deepStrictEqual(brief(asked(...contents), kind), questions))
-  }
+  it.each(made)("%s", (_, kind, contents, questions) =>
+    assert.deepStrictEqual(brief(asked(...contents), kind), questions)
+  )
 })
 
 describe("the answers", () => {

@@ -46,14 +46,12 @@ describe("the result that a text tells", () => {
   })
 })
 
-describe("the entry that a text cites", () => {
-  it.each([
-    ["none", 0],
-    ["e0 and one2", 0],
-    ["(e9, e12 h_aaaaaaaaaa)", 12],
-    ["e12, e9", 12]
-  ])("%j: %d", (text, entry) => assert.strictEqual(citedEntry(text), entry))
-})
+it.each([
+  ["none", 0],
+  ["e0 and one2", 0],
+  ["(e9, e12 h_aaaaaaaaaa)", 12],
+  ["e12, e9", 12]
+])("the entry that a text cites %j: %d", (text, entry) => assert.strictEqual(citedEntry(text), entry))
 
 describe("what stands around a command", () => {
   it.each([
@@ -123,17 +121,15 @@ describe("the results that a context tells of a command", () => {
   })
 })
 
-describe("the last test run that a context tells", () => {
-  it.each<[string, string, ReadonlyArray<string>]>([
-    ["its line", "- test passed: npm test (e4)", ["passed e4"]],
-    ["its line, before others", "- last test run: failed (e9)\n- 3 tests pass (e2)", ["failed e9"]],
-    ["any statement about tests", "- 3 tests pass (e2)\n- specs are red (e5)", ["passed e2", "failed e5"]],
-    ["no plan", "- the tests should pass", []],
-    ["no other statement", "- the build passes (e2)", []]
-  ])("%s", (_, text, stated) => {
-    assert.deepStrictEqual(
-      statedTests(readContext(text)).map(({ answer, entry }) => `${answer} e${entry}`),
-      [...stated]
-    )
-  })
+it.each<[string, string, ReadonlyArray<string>]>([
+  ["its line", "- test passed: npm test (e4)", ["passed e4"]],
+  ["its line, before others", "- last test run: failed (e9)\n- 3 tests pass (e2)", ["failed e9"]],
+  ["any statement about tests", "- 3 tests pass (e2)\n- specs are red (e5)", ["passed e2", "failed e5"]],
+  ["no plan", "- the tests should pass", []],
+  ["no other statement", "- the build passes (e2)", []]
+])("the last test run that a context tells %s", (_, text, stated) => {
+  assert.deepStrictEqual(
+    statedTests(readContext(text)).map(({ answer, entry }) => `${answer} e${entry}`),
+    [...stated]
+  )
 })

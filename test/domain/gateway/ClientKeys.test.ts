@@ -64,14 +64,12 @@ describe("the keys of a request", () => {
   })
 })
 
-describe("headers", () => {
-  it("of the connection alone are dropped, whatever it names", () => {
-    const own =
-      "Connection Expect Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade"
-    const headers = [...own.split(" ").flatMap((name) => [name, "x-own"]), "X-Own", "1", "Content-Length", "5"]
-    assert.deepStrictEqual(endToEnd(headers), ["X-Own", "1", "Content-Length", "5"])
-    assert.strictEqual(headerOf(headers, "x-own"), "1")
-    assert.isUndefined(headerOf(headers, "x-other"))
-    assert.deepStrictEqual(withoutHeaders(["A", "1", "b", "2", "B", "3"], ["b"]), ["A", "1"])
-  })
+it("headers of the connection alone are dropped, whatever it names", () => {
+  const own =
+    "Connection Expect Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade"
+  const headers = [...own.split(" ").flatMap((name) => [name, "x-own"]), "X-Own", "1", "Content-Length", "5"]
+  assert.deepStrictEqual(endToEnd(headers), ["X-Own", "1", "Content-Length", "5"])
+  assert.strictEqual(headerOf(headers, "x-own"), "1")
+  assert.isUndefined(headerOf(headers, "x-other"))
+  assert.deepStrictEqual(withoutHeaders(["A", "1", "b", "2", "B", "3"], ["b"]), ["A", "1"])
 })

@@ -9,35 +9,33 @@ import {
 import { changedBy, matchesEvent, outcomeOf } from "../../../src/domain/hooks/HookOutcome.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
-describe("matchesEvent", () => {
-  it.each<readonly [string, string | undefined, HookEvent, boolean]>([
-    ["no matcher means all", undefined, { _tag: "SessionStart", source: "startup" }, true],
-    ["an empty one means all", " ", { _tag: "SessionStart", source: "startup" }, true],
-    ["* means all", "*", { _tag: "SessionStart", source: "startup" }, true],
-    ["a source exactly", "startup", { _tag: "SessionStart", source: "startup" }, true],
-    ["no part of it", "start", { _tag: "SessionStart", source: "startup" }, false],
-    ["no regular expression on it", ".*", { _tag: "SessionStart", source: "startup" }, false],
-    ["a reason exactly", "exit", { _tag: "SessionEnd", reason: "prompt_input_exit" }, false],
-    ["a trigger exactly", "auto", { _tag: "PreCompress", trigger: "auto" }, true],
-    ["no other trigger", "manual", { _tag: "PreCompress", trigger: "auto" }, false],
-    [
-      "a trigger afterwards",
-      "manual",
-      {
-        _tag: "PostCompress",
-        trigger: "manual",
-        status: "NOOP",
-        before: TokenCount.make(1),
-        after: TokenCount.make(1)
-      },
-      true
-    ],
-    ["a kind", "ToolPermission", { _tag: "Notification", kind: "ToolPermission", message: "", details: {} }, true],
-    ["another kind", "ToolPermission", { _tag: "Notification", kind: "Other", message: "", details: {} }, false],
-    ["what has nothing of the kind concerns all", "glob", { _tag: "BeforeAgent", prompt: "x" }, true]
-  ])("%s", (_rule, matcher, event, expected) => {
-    assert.strictEqual(matchesEvent(event, matcher), expected)
-  })
+it.each<readonly [string, string | undefined, HookEvent, boolean]>([
+  ["no matcher means all", undefined, { _tag: "SessionStart", source: "startup" }, true],
+  ["an empty one means all", " ", { _tag: "SessionStart", source: "startup" }, true],
+  ["* means all", "*", { _tag: "SessionStart", source: "startup" }, true],
+  ["a source exactly", "startup", { _tag: "SessionStart", source: "startup" }, true],
+  ["no part of it", "start", { _tag: "SessionStart", source: "startup" }, false],
+  ["no regular expression on it", ".*", { _tag: "SessionStart", source: "startup" }, false],
+  ["a reason exactly", "exit", { _tag: "SessionEnd", reason: "prompt_input_exit" }, false],
+  ["a trigger exactly", "auto", { _tag: "PreCompress", trigger: "auto" }, true],
+  ["no other trigger", "manual", { _tag: "PreCompress", trigger: "auto" }, false],
+  [
+    "a trigger afterwards",
+    "manual",
+    {
+      _tag: "PostCompress",
+      trigger: "manual",
+      status: "NOOP",
+      before: TokenCount.make(1),
+      after: TokenCount.make(1)
+    },
+    true
+  ],
+  ["a kind", "ToolPermission", { _tag: "Notification", kind: "ToolPermission", message: "", details: {} }, true],
+  ["another kind", "ToolPermission", { _tag: "Notification", kind: "Other", message: "", details: {} }, false],
+  ["what has nothing of the kind concerns all", "glob", { _tag: "BeforeAgent", prompt: "x" }, true]
+])("matchesEvent %s", (_rule, matcher, event, expected) => {
+  assert.strictEqual(matchesEvent(event, matcher), expected)
 })
 
 const outcome = (event: HookEventName, ...outputs: ReadonlyArray<HookOutput>): HookOutcome =>
@@ -189,41 +187,39 @@ describe("outcomeOf", () => {
   })
 })
 
-describe("changedBy", () => {
-  const request = { model: "m", messages: [{ role: "user", content: "hi" } as const] }
+const request = { model: "m", messages: [{ role: "user", content: "hi" } as const] }
 
-  it.each<readonly [string, HookEvent, HookOutput, HookEvent]>([
-    [
-      "a context is put behind the prompt, after a blank line",
-      { _tag: "BeforeAgent", prompt: "do" },
-      specific({ additionalContext: "more" }),
-      { _tag: "BeforeAgent", prompt: "do\n\nmore" }
-    ],
-    [
-      "an argument replaces that of its name",
-      { _tag: "BeforeTool", tool: "t", input: { a: 1, b: 1 } },
-      specific({ tool_input: { b: 2 } }),
-      { _tag: "BeforeTool", tool: "t", input: { a: 1, b: 2 } }
-    ],
-    [
-      "a field of a request replaces that of its name",
-      { _tag: "BeforeModel", request },
-      specific({ llm_request: { model: "n" } }),
-      { _tag: "BeforeModel", request: { ...request, model: "n" } }
-    ],
-    [
-      "what makes no request changes nothing",
-      { _tag: "BeforeModel", request },
-      specific({ llm_request: { messages: "x" } }),
-      { _tag: "BeforeModel", request }
-    ],
-    [
-      "of other events nothing is changed",
-      { _tag: "BeforeToolSelection", request },
-      specific({ llm_request: { model: "n" } }),
-      { _tag: "BeforeToolSelection", request }
-    ]
-  ])("%s", (_rule, event, output, expected) => {
-    assert.deepStrictEqual(changedBy(event, output), expected)
-  })
+it.each<readonly [string, HookEvent, HookOutput, HookEvent]>([
+  [
+    "a context is put behind the prompt, after a blank line",
+    { _tag: "BeforeAgent", prompt: "do" },
+    specific({ additionalContext: "more" }),
+    { _tag: "BeforeAgent", prompt: "do\n\nmore" }
+  ],
+  [
+    "an argument replaces that of its name",
+    { _tag: "BeforeTool", tool: "t", input: { a: 1, b: 1 } },
+    specific({ tool_input: { b: 2 } }),
+    { _tag: "BeforeTool", tool: "t", input: { a: 1, b: 2 } }
+  ],
+  [
+    "a field of a request replaces that of its name",
+    { _tag: "BeforeModel", request },
+    specific({ llm_request: { model: "n" } }),
+    { _tag: "BeforeModel", request: { ...request, model: "n" } }
+  ],
+  [
+    "what makes no request changes nothing",
+    { _tag: "BeforeModel", request },
+    specific({ llm_request: { messages: "x" } }),
+    { _tag: "BeforeModel", request }
+  ],
+  [
+    "of other events nothing is changed",
+    { _tag: "BeforeToolSelection", request },
+    specific({ llm_request: { model: "n" } }),
+    { _tag: "BeforeToolSelection", request }
+  ]
+])("changedBy %s", (_rule, event, output, expected) => {
+  assert.deepStrictEqual(changedBy(event, output), expected)
 })

@@ -146,24 +146,22 @@ describe("uniqueHooks", () => {
   })
 })
 
-describe("hookText", () => {
-  it.each<readonly [string, Partial<CommandHook>, string]>([
-    ["its event and its command, in quotes", {}, `BeforeTool: "lint.sh"`],
-    ["its name beside the command", { name: "lint" }, `BeforeTool: "lint" runs "lint.sh"`],
-    ["its matcher", { matcher: "edit|write" }, `BeforeTool on "edit|write": "lint.sh"`],
-    ["its variables", { env: { NODE_OPTIONS: "-r ./x.js" } }, `BeforeTool: "lint.sh" with "NODE_OPTIONS=-r ./x.js"`],
-    ["a line of its own as what it is", { command: "# fine\nevil" }, String.raw`BeforeTool: "# fine\nevil"`],
-    ["what cannot be seen spelled out", { command: "a\u202eb" }, String.raw`BeforeTool: "a\u202eb"`],
-    ["quotes as its own", { command: `a", SessionEnd: "b` }, String.raw`BeforeTool: "a\", SessionEnd: \"b"`],
-    ["blanks that would push it aside as one", { command: `true;${" ".repeat(900)}evil` }, `BeforeTool: "true; evil"`],
-    [
-      "of a long one how long it is",
-      { command: "x".repeat(900) },
-      `BeforeTool: "${"x".repeat(200)}…" (of 900 characters)`
-    ]
-  ])("shows %s", (_rule, fields, expected) => {
-    assert.strictEqual(hookText(hook(fields)), expected)
-  })
+it.each<readonly [string, Partial<CommandHook>, string]>([
+  ["its event and its command, in quotes", {}, `BeforeTool: "lint.sh"`],
+  ["its name beside the command", { name: "lint" }, `BeforeTool: "lint" runs "lint.sh"`],
+  ["its matcher", { matcher: "edit|write" }, `BeforeTool on "edit|write": "lint.sh"`],
+  ["its variables", { env: { NODE_OPTIONS: "-r ./x.js" } }, `BeforeTool: "lint.sh" with "NODE_OPTIONS=-r ./x.js"`],
+  ["a line of its own as what it is", { command: "# fine\nevil" }, String.raw`BeforeTool: "# fine\nevil"`],
+  ["what cannot be seen spelled out", { command: "a\u202eb" }, String.raw`BeforeTool: "a\u202eb"`],
+  ["quotes as its own", { command: `a", SessionEnd: "b` }, String.raw`BeforeTool: "a\", SessionEnd: \"b"`],
+  ["blanks that would push it aside as one", { command: `true;${" ".repeat(900)}evil` }, `BeforeTool: "true; evil"`],
+  [
+    "of a long one how long it is",
+    { command: "x".repeat(900) },
+    `BeforeTool: "${"x".repeat(200)}…" (of 900 characters)`
+  ]
+])("hookText shows %s", (_rule, fields, expected) => {
+  assert.strictEqual(hookText(hook(fields)), expected)
 })
 
 describe("newHooksWarning", () => {

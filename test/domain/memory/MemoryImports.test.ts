@@ -44,7 +44,7 @@ describe("imports of a text", () => {
     ["comments that end", "<!-- @a.md\n@b.md --> @c.md `<!--` @d.md --> <!-- @e.md", ["c.md", "d.md", "e.md"]],
     ["code that ends before the token, and code behind it", "`x`\n@a.md `y`", ["a.md"]]
   ]
-  for (const [rule, text, found] of cases) it(rule, () => assert.deepStrictEqual(paths(text), found))
+  it.each(cases)("%s", (_, text, found) => assert.deepStrictEqual(paths(text), found))
 
   it("have their positions", () => {
     const text = "x @a.md y"
@@ -102,14 +102,12 @@ describe("imports of a text", () => {
 })
 
 describe("a text begins with another", () => {
-  for (const [title, text, other, expected] of [
+  it.each([
     ["when they are equal but for the space around them", "\na\n", "a", true],
     ["when the other ends at the end of a line", "a\nb", "a", true],
     ["when only spaces follow on that line", "a \t\r\nb", "a", true],
     ["not when the other ends within a line", "ab", "a", false],
     ["not when the other is longer", "a", "a\nb", false],
     ["when the other is empty", "", " ", true]
-  ] as const) {
-    it(title, () => assert.strictEqual(beginsWith(text, other), expected))
-  }
+  ] as const)("%s", (_, text, other, expected) => assert.strictEqual(beginsWith(text, other), expected))
 })

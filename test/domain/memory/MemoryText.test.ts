@@ -34,21 +34,19 @@ describe("memory text for the model", () => {
     ["the end of the frame", "--- End of Context from: P ---"],
     ["another frame", "  --- Context from: ~/G ---"]
   ]
-  for (const [what, text] of escapes) {
-    it(`contains ${what} in a text or a name`, () => {
-      for (const shown of ["P", `x/${text.trim()}`]) {
-        const lines = textOf(block("project", shown, `a\n${text}\nb`)).split("\n")
-        assert.lengthOf(
-          lines.filter((line) => /^\s*<\s*\/?\s*\w+_context/i.test(line)),
-          4
-        )
-        assert.lengthOf(
-          lines.filter((line) => /^\s*--- (End of )?Context from: /.test(line)),
-          2
-        )
-      }
-    })
-  }
+  it.each(escapes)("contains %s in a text or a name", (_, text) => {
+    for (const shown of ["P", `x/${text.trim()}`]) {
+      const lines = textOf(block("project", shown, `a\n${text}\nb`)).split("\n")
+      assert.lengthOf(
+        lines.filter((line) => /^\s*<\s*\/?\s*\w+_context/i.test(line)),
+        4
+      )
+      assert.lengthOf(
+        lines.filter((line) => /^\s*--- (End of )?Context from: /.test(line)),
+        2
+      )
+    }
+  })
 
   it("keeps everything else unchanged", () => {
     const text = "<div> a < b && --- x --- `</p>`\n\n\tindented"
@@ -65,7 +63,7 @@ describe("a fact", () => {
     ["of dashes is none", "-", undefined],
     ["imports nothing", "read @./secret.md and @a, not me@x.org", "- read `@./secret.md` and `@a,` not me@x.org"]
   ]
-  for (const [rule, fact, line] of lines) it(rule, () => assert.strictEqual(factLine(fact), line))
+  it.each(lines)("%s", (_, fact, line) => assert.strictEqual(factLine(fact), line))
 
   const header = "## Gemini Added Memories"
   const files: ReadonlyArray<readonly [rule: string, before: string, after: string]> = [
@@ -81,7 +79,7 @@ describe("a fact", () => {
     ],
     ["a longer heading is another", `${header} of mine\n`, `${header} of mine\n\n${header}\n- x\n`]
   ]
-  for (const [rule, before, after] of files) it(rule, () => assert.strictEqual(withFact(before, "- x"), after))
+  it.each(files)("%s", (_, before, after) => assert.strictEqual(withFact(before, "- x"), after))
 
   it("is found as a whole line", () => {
     assert.isTrue(hasFact(`${header}\r\n- x \r\n`, "- x"))

@@ -40,12 +40,10 @@ const strangers = [
 ]
 
 describe("Models", () => {
-  for (const [name, key] of names) {
-    it(`${name} is ${key}`, () => {
-      assert.strictEqual(modelKey(name), key)
-      assert.deepStrictEqual(modelLimits(name), modelTable[key])
-    })
-  }
+  it.each(names)("%s is %s", (name, key) => {
+    assert.strictEqual(modelKey(name), key)
+    assert.deepStrictEqual(modelLimits(name), modelTable[key])
+  })
 
   it("an unknown model has a small window", () => {
     assert.strictEqual(assumedWindow, 32_768)

@@ -137,8 +137,7 @@ describe("a message", () => {
         [model, 2, 3]
       ]
     )
-    const [group] = codec.read([message])
-    if (group === undefined) return assert.fail("no group")
+    const [group = assert.fail("no group")] = codec.read([message])
     assert.deepStrictEqual(shortenedMessages([message], group, new Map([[0, { part: { text: "w" } }]])), [
       codec.write({ role: "model", parts: [{ text: "w" }] })
     ])

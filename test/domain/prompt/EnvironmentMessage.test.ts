@@ -32,9 +32,7 @@ describe("the sandbox named by its variable", () => {
     ["docker", "generic"],
     ["1", "generic"]
   ]
-  for (const [value, sandbox] of cases) {
-    it(`${value}: ${sandbox}`, () => assert.strictEqual(sandboxOf(value), sandbox))
-  }
+  it.each(cases)("%s: %s", (value, sandbox) => assert.strictEqual(sandboxOf(value), sandbox))
 })
 
 describe("the environment message", () => {
@@ -59,9 +57,7 @@ describe("the environment message", () => {
     ["the editor", { ide: "Open: x" }, /^Open: x$/m],
     ["a tree", { trees: [{ folder: "/work", entries: [], more: 0 }] }, /^\/work is empty\.$/m]
   ]
-  for (const [rule, around, line] of said) {
-    it(`contains ${rule}`, () => assert.match(environmentMessage({ ...plain, ...around }), line))
-  }
+  it.each(said)("contains %s", (_, around, line) => assert.match(environmentMessage({ ...plain, ...around }), line))
 
   it("writes the day of the machine's zone as it writes that of a zone with a name", () => {
     const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -140,9 +136,7 @@ describe("the tree of a folder", () => {
       ].join("\n")
     ]
   ]
-  for (const [rule, tree, text] of cases) {
-    it(rule, () => assert.strictEqual(treeText(tree), text))
-  }
+  it.each(cases)("%s", (_, tree, text) => assert.strictEqual(treeText(tree), text))
 
   it("cuts long names: two hundred of them stay bounded", () => {
     const entries = Array.from({ length: 200 }, () => file("\u0007".repeat(255)))

@@ -282,18 +282,16 @@ describe("models", () => {
   })
 })
 
-describe("the sandbox", () => {
-  const variables: ReadonlyArray<readonly [value: string | undefined, expected: PromptInputs["sandbox"]]> = [
-    [undefined, "none"],
-    ["", "none"],
-    ["  ", "none"],
-    ["sandbox-exec", "seatbelt"],
-    [" sandbox-exec ", "seatbelt"],
-    ["docker", "generic"],
-    ["0", "generic"]
-  ]
-  it.each(variables)("SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
-})
+const variables: ReadonlyArray<readonly [value: string | undefined, expected: PromptInputs["sandbox"]]> = [
+  [undefined, "none"],
+  ["", "none"],
+  ["  ", "none"],
+  ["sandbox-exec", "seatbelt"],
+  [" sandbox-exec ", "seatbelt"],
+  ["docker", "generic"],
+  ["0", "generic"]
+]
+it.each(variables)("the sandbox SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
 
 describe("the whole prompt", () => {
   it("collapses three or more line breaks to two, also in memory", () =>
@@ -402,20 +400,13 @@ describe("placeholders in the user's own text", () => {
 /**
  * The texts are our own: no twelve words in a row stand in the texts that this system is described by, nor in those that
  * Gemini CLI sends. The fixture holds hashes only: each text was lower-cased and taken apart into its runs of letters and
- * digits; of every twelve in a row, joined by blanks, it has the first ten hex digits of the SHA-256.
+ * digits; of every twelve in a row, joined by blanks, it has the first five bytes of the SHA-256.
  */
 describe("the original wording", () => {
-  const Shingles = Schema.Struct({
-    words: Schema.Int,
-    digits: Schema.Int,
-    seeds: Schema.Array(Schema.String),
-    geminiCli: Schema.Array(Schema.String)
-  })
-  const file = path.join(import.meta.dirname, "../../fixtures/prompt-shingles.json")
-  const { digits, geminiCli, seeds, words } = Schema.decodeSync(Schema.fromJsonString(Shingles))(
-    readFileSync(file, "utf8")
-  )
-  const known = new Set([...seeds, ...geminiCli].flatMap((row) => row.match(new RegExp(`.{${digits}}`, "g")) ?? []))
+  const words = 12
+  const digits = 10
+  const file = path.join(import.meta.dirname, "../../fixtures/prompt-shingles.bin")
+  const known = new Set(readFileSync(file, "hex").match(new RegExp(`.{${digits}}`, "g")))
   const taken = (...texts: ReadonlyArray<string>): ReadonlyArray<string> => {
     const runs = texts.flatMap((text) => {
       const all = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { beforeEvents } from "../../../src/domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../../src/domain/serve/JoinedStream.ts"
 
@@ -69,12 +69,10 @@ const table: ReadonlyArray<{
   { name: "such an answer, and nothing before", given: [recorded, recorded], told: [recorded, recorded] }
 ]
 
-describe("streams of several servers, joined", () => {
-  it.each(table)("$name", ({ given, isSession, last, told }) => {
-    const joined = new JoinedStream<Event>(last, reset, isSession)
-    assert.deepStrictEqual(
-      given.flatMap((event) => joined.next(event)),
-      told
-    )
-  })
+it.each(table)("streams of several servers, joined $name", ({ given, isSession, last, told }) => {
+  const joined = new JoinedStream<Event>(last, reset, isSession)
+  assert.deepStrictEqual(
+    given.flatMap((event) => joined.next(event)),
+    told
+  )
 })

@@ -108,15 +108,13 @@ describe("a checkpoint", () => {
       masked(4, "mask that holds"),
       compressed(5, 1, 2)
     ]
-    const found = checkpoints(events).at(-1)
-    if (found === undefined) return assert.fail("expected a checkpoint")
+    const found = checkpoints(events).at(-1) ?? assert.fail("expected a checkpoint")
     assert.deepStrictEqual(found.ranges, [
       [0, 10],
       [30, 50],
       [70, 80]
     ])
-    const session = restoreSession(found, named(events, found, 8))
-    if (session === undefined) return assert.fail("expected a session")
+    const session = restoreSession(found, named(events, found, 8)) ?? assert.fail("expected a session")
     assert.deepStrictEqual(visibleState(session), visibleState(sessionOf(events)))
     const shown = visibleState(session).view.at(-1)?.parts ?? []
     assert.deepStrictEqual(shown[0], text("mask that holds"))
@@ -130,8 +128,7 @@ describe("a checkpoint", () => {
       compressed(4, 1, 1, [2, "short"], [3, "short"]),
       compressed(5, 4, 4, [3, "shorter"])
     ]
-    const found = checkpoints(events).at(-1)
-    if (found === undefined) return assert.fail("expected a checkpoint")
+    const found = checkpoints(events).at(-1) ?? assert.fail("expected a checkpoint")
     const session = restoreSession(found, named(events, found, 5))
     assert.deepStrictEqual(session && visibleState(session), visibleState(sessionOf(events)))
     assert.deepStrictEqual(
@@ -158,8 +155,7 @@ describe("a checkpoint", () => {
 
   it("is rejected when its lines are incomplete", () => {
     const events = [started("s"), ...talk(1, 2), compressed(3, 1, 1)]
-    const found = checkpoints(events).at(-1)
-    if (found === undefined) return assert.fail("expected a checkpoint")
+    const found = checkpoints(events).at(-1) ?? assert.fail("expected a checkpoint")
     assert.isDefined(restoreSession(found, named(events, found, 3)))
     assert.isUndefined(restoreSession(found, named(events, found, 3).slice(1)))
     assert.isUndefined(restoreSession(found, named(events, found, 3).slice(0, -1)))

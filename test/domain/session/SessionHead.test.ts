@@ -10,17 +10,15 @@ const by = (author: Author, sequence: number, words: string): SessionEvent => ({
   entry: { ...entry(sequence, [text(words)]), author }
 })
 
-describe("a title", () => {
-  it.each([
-    ["  as it is  ", "as it is"],
-    ["two\r\nlines\u2028and\tone", "two lines and one"],
-    ["\u001b[31mred\u001b[0m\u0007\u0000", "red\\u{7}\\u{0}"],
-    ["right \u202eto left", "right \\u{202e}to left"],
-    ["\ud800", "\\u{d800}"],
-    [" \n ", ""]
-  ])("is one line that is safe for a terminal: %j", (given, title) => {
-    assert.strictEqual(titleOf(given), title)
-  })
+it.each([
+  ["  as it is  ", "as it is"],
+  ["two\r\nlines\u2028and\tone", "two lines and one"],
+  ["\u001b[31mred\u001b[0m\u0007\u0000", "red\\u{7}\\u{0}"],
+  ["right \u202eto left", "right \\u{202e}to left"],
+  ["\ud800", "\\u{d800}"],
+  [" \n ", ""]
+])("a title is one line that is safe for a terminal: %j", (given, title) => {
+  assert.strictEqual(titleOf(given), title)
 })
 
 describe("the first lines of a log", () => {

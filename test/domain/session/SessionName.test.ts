@@ -17,7 +17,7 @@ const idOf = (name: string) => {
 }
 
 describe("a session's names", () => {
-  for (const [rule, name, id] of [
+  it.each([
     ["its exact id", "work", "work"],
     ["its exact id, before the title of another", "0198-bbbb", "0198-bbbb"],
     ["its exact id, before a number of the list", "2", "2"],
@@ -32,9 +32,7 @@ describe("a session's names", () => {
     ["no name at all", " ", undefined],
     ["nothing that it is not", "nope", undefined],
     ["its exact id, also where an agent's work is kept, which no number counts", "child", "child"]
-  ] as const) {
-    it(rule, () => assert.deepStrictEqual(idOf(name), id))
-  }
+  ] as const)("%s", (_, name, id) => assert.deepStrictEqual(idOf(name), id))
 
   it("an ambiguous name lists all matches", () => {
     assert.deepStrictEqual(idOf("0198"), ["0198-aaaa", "0198-bbbb"])

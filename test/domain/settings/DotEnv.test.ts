@@ -133,20 +133,18 @@ describe("variables of this program", () => {
   })
 })
 
-describe("an endpoint that a folder chooses", () => {
-  it.each([
-    ["counts with a key of its own", { GEMINI_API_KEY: "k" }, [], undefined],
-    ["counts with the other kind of key", { GOOGLE_API_KEY: "k" }, [], undefined],
-    ["is left out without a key", {}, [], "the file sets no key for it"],
-    ["is left out without a key, whatever the environment sets", {}, ["GEMINI_API_KEY"], "the file sets no key for it"],
-    [
-      "is left out where the environment sets keys",
-      { GEMINI_API_KEY: "k" },
-      ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-      "GEMINI_API_KEY and GOOGLE_API_KEY from the environment would be sent there"
-    ]
-  ] as const)("%s", (_title, variables, environmentKeys, expected) => {
-    const problem = endpointProblem(variables, environmentKeys)
-    assert.strictEqual(problem, expected)
-  })
+it.each([
+  ["counts with a key of its own", { GEMINI_API_KEY: "k" }, [], undefined],
+  ["counts with the other kind of key", { GOOGLE_API_KEY: "k" }, [], undefined],
+  ["is left out without a key", {}, [], "the file sets no key for it"],
+  ["is left out without a key, whatever the environment sets", {}, ["GEMINI_API_KEY"], "the file sets no key for it"],
+  [
+    "is left out where the environment sets keys",
+    { GEMINI_API_KEY: "k" },
+    ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    "GEMINI_API_KEY and GOOGLE_API_KEY from the environment would be sent there"
+  ]
+] as const)("an endpoint that a folder chooses %s", (_title, variables, environmentKeys, expected) => {
+  const problem = endpointProblem(variables, environmentKeys)
+  assert.strictEqual(problem, expected)
 })

@@ -113,84 +113,70 @@ describe("setting one value", () => {
   })
 })
 
-describe("removing one value", () => {
-  it.each([
-    ["the first", `{\n  "window": 5,\n  "model": "m"\n}\n`, ["window"], `{\n  "model": "m"\n}\n`],
-    [
-      "the last, with the comma before it",
-      `{\n  "window": 5,\n  "model": "m"\n}\n`,
-      ["model"],
-      `{\n  "window": 5\n}\n`
-    ],
-    [
-      "the last, where commas end lines",
-      `{\n  "window": 5,\n  "model": "m",\n}\n`,
-      ["model"],
-      `{\n  "window": 5,\n}\n`
-    ],
-    ["the only one", `{"window": 5}`, ["window"], `{}`],
-    ["one of a line", `{"window": 5, "model": "m"}`, ["window"], `{"model": "m"}`],
-    [
-      "one of an object",
-      `{"memory": {"maxDirs": 5, "onTouch": true}}`,
-      ["memory", "maxDirs"],
-      `{"memory": {"onTouch": true}}`
-    ],
-    [
-      "one with a comment, which stays",
-      `{\n  "window": 5, // five\n  "model": "m"\n}`,
-      ["window"],
-      `{\n  // five\n  "model": "m"\n}`
-    ],
-    [
-      "one behind a comment with a comma",
-      `{"window": 5 /* a, b */, "model": "m"}`,
-      ["model"],
-      `{"window": 5 /* a, b */}`
-    ],
-    ["one that stands there twice", `{"window": 5, "titles": true, "window": 6}`, ["window"], `{"titles": true}`],
-    ["one that means nothing", `{"theme": 1}`, ["theme"], `{}`],
-    ["one that is not there", `{"window": 5}`, ["model"], `{"window": 5}`],
-    ["one of a file that is not there", "", ["model"], ""]
-  ] as const)("%s", (_rule, text, path, expected) => {
-    assert.deepStrictEqual(withoutSetting(text, path), Result.succeed(expected))
-  })
-
-  it("keeps one that the rest of the file needs", () => {
-    const result = withoutSetting(`{"mcpServers": {"a": {"command": "x"}}}`, ["mcpServers", "a", "command"])
-    assert.strictEqual(Result.isFailure(result) ? result.failure.key : undefined, "mcpServers.a")
-  })
+it.each([
+  ["the first", `{\n  "window": 5,\n  "model": "m"\n}\n`, ["window"], `{\n  "model": "m"\n}\n`],
+  ["the last, with the comma before it", `{\n  "window": 5,\n  "model": "m"\n}\n`, ["model"], `{\n  "window": 5\n}\n`],
+  ["the last, where commas end lines", `{\n  "window": 5,\n  "model": "m",\n}\n`, ["model"], `{\n  "window": 5,\n}\n`],
+  ["the only one", `{"window": 5}`, ["window"], `{}`],
+  ["one of a line", `{"window": 5, "model": "m"}`, ["window"], `{"model": "m"}`],
+  [
+    "one of an object",
+    `{"memory": {"maxDirs": 5, "onTouch": true}}`,
+    ["memory", "maxDirs"],
+    `{"memory": {"onTouch": true}}`
+  ],
+  [
+    "one with a comment, which stays",
+    `{\n  "window": 5, // five\n  "model": "m"\n}`,
+    ["window"],
+    `{\n  // five\n  "model": "m"\n}`
+  ],
+  [
+    "one behind a comment with a comma",
+    `{"window": 5 /* a, b */, "model": "m"}`,
+    ["model"],
+    `{"window": 5 /* a, b */}`
+  ],
+  ["one that stands there twice", `{"window": 5, "titles": true, "window": 6}`, ["window"], `{"titles": true}`],
+  ["one that means nothing", `{"theme": 1}`, ["theme"], `{}`],
+  ["one that is not there", `{"window": 5}`, ["model"], `{"window": 5}`],
+  ["one of a file that is not there", "", ["model"], ""]
+] as const)("removing one value %s", (_rule, text, path, expected) => {
+  assert.deepStrictEqual(withoutSetting(text, path), Result.succeed(expected))
 })
 
-describe("leaves the rest of any file unchanged", () => {
-  const pretty = JSON.stringify(all, undefined, 2)
-  it.each([
-    ["on one line", JSON.stringify(all)],
-    ["over lines", pretty],
-    ["with tabs and CRLF", JSON.stringify(all, undefined, "\t").replaceAll("\n", "\r\n")],
-    [
-      "with comments and commas everywhere",
-      pretty.replace(/([^[{,:\s])\n/g, "$1, // a, {b\n").replace(/\{\n/g, "{ /* [ */\n")
-    ],
-    ["without anything", "{}"]
-  ] as const)("%s", (_look, text) => {
-    const before = Result.getOrThrow(jsonOf(text))
-    const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
-    for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(9) === 0)) {
-      const set = Result.getOrThrow(withSetting(text, path, value))
-      assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
-      // What stands within a list or an object goes with it.
-      if (typeof value !== "object") assert.strictEqual(set.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length, comments)
-      const unset = Result.getOrThrow(jsonOf(Result.getOrThrow(withoutSetting(text, path))))
-      assert.isUndefined(valueAt(unset, path))
-      const isThere = valueAt(before, path) !== undefined
-      const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
-      const kept = (isThere ? rest : []).filter((leaf) => !dotted(leaf.path).startsWith(`${dotted(path)}.`))
-      assert.deepStrictEqual(
-        kept.map((leaf) => valueAt(unset, leaf.path)),
-        kept.map(({ value }) => value),
-        dotted(path)
-      )
-    }
-  })
+it("keeps a value that the rest of the file needs", () => {
+  const result = withoutSetting(`{"mcpServers": {"a": {"command": "x"}}}`, ["mcpServers", "a", "command"])
+  assert.strictEqual(Result.isFailure(result) ? result.failure.key : undefined, "mcpServers.a")
+})
+
+const pretty = JSON.stringify(all, undefined, 2)
+it.each([
+  ["on one line", JSON.stringify(all)],
+  ["over lines", pretty],
+  ["with tabs and CRLF", JSON.stringify(all, undefined, "\t").replaceAll("\n", "\r\n")],
+  [
+    "with comments and commas everywhere",
+    pretty.replace(/([^[{,:\s])\n/g, "$1, // a, {b\n").replace(/\{\n/g, "{ /* [ */\n")
+  ],
+  ["without anything", "{}"]
+] as const)("leaves the rest of any file unchanged %s", (_look, text) => {
+  const before = Result.getOrThrow(jsonOf(text))
+  const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
+  for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(9) === 0)) {
+    const set = Result.getOrThrow(withSetting(text, path, value))
+    assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
+    // What stands within a list or an object goes with it.
+    if (typeof value !== "object") assert.strictEqual(set.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length, comments)
+    const unset = Result.getOrThrow(jsonOf(Result.getOrThrow(withoutSetting(text, path))))
+    assert.isUndefined(valueAt(unset, path))
+    const isThere = valueAt(before, path) !== undefined
+    const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
+    const kept = (isThere ? rest : []).filter((leaf) => !dotted(leaf.path).startsWith(`${dotted(path)}.`))
+    assert.deepStrictEqual(
+      kept.map((leaf) => valueAt(unset, leaf.path)),
+      kept.map(({ value }) => value),
+      dotted(path)
+    )
+  }
 })

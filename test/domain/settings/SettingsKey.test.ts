@@ -137,19 +137,17 @@ describe("variables of the environment", () => {
   })
 })
 
-describe("values by their path", () => {
-  it("a value that was set is found, and nothing else changes", () => {
-    const before = { memory: { maxDirs: 1, onTouch: true }, masking: false }
-    assert.deepStrictEqual(withValue(before, ["memory", "maxDirs"], 2), {
-      memory: { maxDirs: 2, onTouch: true },
-      masking: false
-    })
-    assert.deepStrictEqual(withValue(before, ["masking", "least"], 2), { memory: before.memory, masking: { least: 2 } })
-    assert.deepStrictEqual(withValue(undefined, ["a", "b"], 1), { a: { b: 1 } })
-    assert.strictEqual(valueAt(before, ["memory", "toString"]), undefined)
-    assert.strictEqual(valueAt(withValue({}, ["__proto__", "x"], 1), ["__proto__", "x"]), 1)
-    assert.isFalse("x" in {})
+it("values by their path a value that was set is found, and nothing else changes", () => {
+  const before = { memory: { maxDirs: 1, onTouch: true }, masking: false }
+  assert.deepStrictEqual(withValue(before, ["memory", "maxDirs"], 2), {
+    memory: { maxDirs: 2, onTouch: true },
+    masking: false
   })
+  assert.deepStrictEqual(withValue(before, ["masking", "least"], 2), { memory: before.memory, masking: { least: 2 } })
+  assert.deepStrictEqual(withValue(undefined, ["a", "b"], 1), { a: { b: 1 } })
+  assert.strictEqual(valueAt(before, ["memory", "toString"]), undefined)
+  assert.strictEqual(valueAt(withValue({}, ["__proto__", "x"], 1), ["__proto__", "x"]), 1)
+  assert.isFalse("x" in {})
 })
 
 describe("displayed settings", () => {

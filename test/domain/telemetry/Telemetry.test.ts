@@ -126,13 +126,11 @@ describe("the record of an event", () => {
     ["x".repeat(65), "unknown"],
     ["a/b", "unknown"]
   ]
-  for (const [model, shown] of models) {
-    it(`contains a valid model name: ${model}`, () => {
-      const event: ChatEvent = { _tag: "ModelInfo", model, limit: TokenCount.make(1) }
-      assert.strictEqual(eventEntry(event, false)?.attributes["model"], shown)
-      assert.strictEqual(eventEntry(event, true)?.attributes["model"], model)
-    })
-  }
+  it.each(models)("contains a valid model name: %s", (model, shown) => {
+    const event: ChatEvent = { _tag: "ModelInfo", model, limit: TokenCount.make(1) }
+    assert.strictEqual(eventEntry(event, false)?.attributes["model"], shown)
+    assert.strictEqual(eventEntry(event, true)?.attributes["model"], model)
+  })
 
   const compressions: ReadonlyArray<readonly [status: string, isTold: boolean]> = [
     ["COMPRESSED", true],
@@ -143,23 +141,21 @@ describe("the record of an event", () => {
     ["CANCELLED", true],
     ["NOOP", false]
   ]
-  for (const [status, isTold] of compressions) {
-    it(`chat_compression has tokens before and after: ${status}`, () => {
-      const told = compressionEntry({
-        _tag: "PostCompress",
-        trigger: "auto",
-        status,
-        before: TokenCount.make(100),
-        after: TokenCount.make(40)
-      })
-      assert.deepStrictEqual(
-        told,
-        isTold
-          ? { name: "chat_compression", attributes: { tokens_before: 100, tokens_after: 40, status, trigger: "auto" } }
-          : undefined
-      )
+  it.each(compressions)("chat_compression has tokens before and after: %s", (status, isTold) => {
+    const told = compressionEntry({
+      _tag: "PostCompress",
+      trigger: "auto",
+      status,
+      before: TokenCount.make(100),
+      after: TokenCount.make(40)
     })
-  }
+    assert.deepStrictEqual(
+      told,
+      isTold
+        ? { name: "chat_compression", attributes: { tokens_before: 100, tokens_after: 40, status, trigger: "auto" } }
+        : undefined
+    )
+  })
 
   it("each call of a compression has prompt id, role and cost, without text", () => {
     const call = { promptId: "compress-7", purpose: "generate", model: "gemini-2.5-pro", usage: null }

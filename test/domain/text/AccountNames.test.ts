@@ -8,7 +8,7 @@ describe("names of accounts", () => {
     ["/home/USER/x /Users/runner/y /home/node /root/z /home/al", []],
     ["see /home/marotte.", ["marotte"]]
   ]
-  for (const [text, names] of rows) it(text, () => assert.deepStrictEqual([...accountNamesIn(text)], names))
+  it.each(rows)("%s", (text, names) => assert.deepStrictEqual([...accountNamesIn(text)], names))
 
   it("include those of the environment, if they belong to a person", () =>
     assert.deepStrictEqual(accountOf({ USER: "marotte", LOGNAME: "root" }), ["marotte"]))
@@ -20,11 +20,10 @@ describe("names of accounts", () => {
     ["-home-marotte-src, by Marotte", ["account marotte", "account Marotte"]],
     ["marotteria and jxdoe", []]
   ]
-  for (const [text, expected] of places) {
-    it(`in ${text}`, () =>
-      assert.deepStrictEqual(
-        found(text).map(({ end, kind, start }) => `${kind} ${text.slice(start, end)}`),
-        expected
-      ))
-  }
+  it.each(places)("in %s", (text, expected) =>
+    assert.deepStrictEqual(
+      found(text).map(({ end, kind, start }) => `${kind} ${text.slice(start, end)}`),
+      expected
+    )
+  )
 })

@@ -75,23 +75,21 @@ describe("the environment of child processes", () => {
     }))
 })
 
-describe("values that no program receives", () => {
-  const variables = {
-    A_TOKEN: "abcdefgh",
-    B_TOKEN: "xabcdefghx",
-    SHORT_TOKEN: "1234567",
-    SAME_TOKEN: "/home/me/x",
-    HOME: "/home/me/x",
-    NAMED_TOKEN: "$&-named",
-    PLAIN: "plain-value"
-  }
-  const cases: ReadonlyArray<readonly [rule: string, text: string, shown: string]> = [
-    ["are not shown", "a abcdefgh b\0abcdefgh", "a [redacted: A_TOKEN] b\0[redacted: A_TOKEN]"],
-    ["the longer value is replaced first", "xabcdefghx", "[redacted: B_TOKEN]"],
-    ["short ones, and those that are given under another name, are", "1234567 /home/me/x", "1234567 /home/me/x"],
-    ["what is named is", "$&-named plain-value", "$&-named plain-value"]
-  ]
-  it.each(cases)("%s", (_rule, text, shown) =>
-    assert.strictEqual(redactHidden(text, hiddenValues(variables, ["NAMED_TOKEN"])), shown)
-  )
-})
+const variables = {
+  A_TOKEN: "abcdefgh",
+  B_TOKEN: "xabcdefghx",
+  SHORT_TOKEN: "1234567",
+  SAME_TOKEN: "/home/me/x",
+  HOME: "/home/me/x",
+  NAMED_TOKEN: "$&-named",
+  PLAIN: "plain-value"
+}
+const cases: ReadonlyArray<readonly [rule: string, text: string, shown: string]> = [
+  ["are not shown", "a abcdefgh b\0abcdefgh", "a [redacted: A_TOKEN] b\0[redacted: A_TOKEN]"],
+  ["the longer value is replaced first", "xabcdefghx", "[redacted: B_TOKEN]"],
+  ["short ones, and those that are given under another name, are", "1234567 /home/me/x", "1234567 /home/me/x"],
+  ["what is named is", "$&-named plain-value", "$&-named plain-value"]
+]
+it.each(cases)("values that no program receives %s", (_rule, text, shown) =>
+  assert.strictEqual(redactHidden(text, hiddenValues(variables, ["NAMED_TOKEN"])), shown)
+)

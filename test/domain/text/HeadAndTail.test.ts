@@ -5,36 +5,34 @@ import { HeadAndTail } from "../../../src/domain/text/HeadAndTail.ts"
 
 const bytesFrom = (from: number, count: number) => Uint8Array.from({ length: count }, (_, i) => (from + i) % 251)
 
-describe("the two ends of an output", () => {
-  it.prop(
-    "are the same for any limit and chunks",
-    [
-      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 64 })),
-      Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))),
-      Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))
-    ],
-    ([limit, pieces, count]) => {
-      const kept = new HeadAndTail(limit)
-      let size = 0
-      for (const piece of pieces) {
-        const bytes = bytesFrom(size, piece)
-        kept.add(bytes)
-        // What is added is copied: whoever gave it may write over it.
-        bytes.fill(255)
-        size += piece
-      }
-      const all = bytesFrom(0, size)
-      const { dropped, head, tail } = kept.kept()
-      assert.strictEqual(head.length + tail.length, Math.min(size, limit))
-      assert.strictEqual(dropped, Math.max(0, size - limit))
-      assert.deepStrictEqual([...head], [...all.subarray(0, head.length)])
-      assert.deepStrictEqual([...tail], [...all.subarray(size - tail.length)])
-      const end = kept.end(count)
-      const most = dropped === 0 ? Math.min(count, size) : Math.min(count, tail.length)
-      assert.deepStrictEqual([...end], [...all.subarray(size - most)])
+it.prop(
+  "the two ends of an output are the same for any limit and chunks",
+  [
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 64 })),
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))),
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 90 }))
+  ],
+  ([limit, pieces, count]) => {
+    const kept = new HeadAndTail(limit)
+    let size = 0
+    for (const piece of pieces) {
+      const bytes = bytesFrom(size, piece)
+      kept.add(bytes)
+      // What is added is copied: whoever gave it may write over it.
+      bytes.fill(255)
+      size += piece
     }
-  )
-})
+    const all = bytesFrom(0, size)
+    const { dropped, head, tail } = kept.kept()
+    assert.strictEqual(head.length + tail.length, Math.min(size, limit))
+    assert.strictEqual(dropped, Math.max(0, size - limit))
+    assert.deepStrictEqual([...head], [...all.subarray(0, head.length)])
+    assert.deepStrictEqual([...tail], [...all.subarray(size - tail.length)])
+    const end = kept.end(count)
+    const most = dropped === 0 ? Math.min(count, size) : Math.min(count, tail.length)
+    assert.deepStrictEqual([...end], [...all.subarray(size - most)])
+  }
+)
 
 const encoder = new TextEncoder()
 

@@ -16,18 +16,16 @@ const sequences: ReadonlyArray<
   ["a server with a larger window since", false, "5000/4096 5100/4096 9000/8800 4700/4100", [1]]
 ]
 
-describe("a count of a prompt that the server cut", () => {
-  it.each(sequences)("%s", (_, isLonger, counts, expected) => {
-    let history: CountHistory = {}
-    const doubted: Array<number> = []
-    for (const [at, pair] of counts.split(" ").entries()) {
-      const [estimated = 0, counted = 0] = pair.split("/").map(Number)
-      const isDoubted = isCut(history, estimated, counted, isLonger)
-      if (isDoubted) doubted.push(at)
-      history = withCount(history, estimated, counted, isDoubted)
-    }
-    assert.deepStrictEqual(doubted, expected)
-  })
+it.each(sequences)("a count of a prompt that the server cut %s", (_, isLonger, counts, expected) => {
+  let history: CountHistory = {}
+  const doubted: Array<number> = []
+  for (const [at, pair] of counts.split(" ").entries()) {
+    const [estimated = 0, counted = 0] = pair.split("/").map(Number)
+    const isDoubted = isCut(history, estimated, counted, isLonger)
+    if (isDoubted) doubted.push(at)
+    history = withCount(history, estimated, counted, isDoubted)
+  }
+  assert.deepStrictEqual(doubted, expected)
 })
 
 const last = { estimated: 4_000, counted: 3_900 }

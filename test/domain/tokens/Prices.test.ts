@@ -78,7 +78,7 @@ describe("the price of a model", () => {
 })
 
 describe("the built-in table", () => {
-  for (const [name, input, output] of [
+  it.each([
     ["gemini-2.0-flash-001", 0.1, 0.4],
     ["gemini-2.5-pro-preview-06-05", 1.25, 10],
     ["gemini-2.5-flash-lite", 0.1, 0.4],
@@ -102,12 +102,10 @@ describe("the built-in table", () => {
     ["gpt-4.1-nano", 0.1, 0.4],
     ["gpt-5-codex", 1.25, 10],
     ["gpt-5.1-codex", 1.25, 10]
-  ] as const) {
-    it(`has ${name}`, () => {
-      const found = priceOf(builtInPrices.table, name)
-      assert.deepStrictEqual([found?.input, found?.output], [input, output])
-    })
-  }
+  ] as const)("has %s", (name, input, output) => {
+    const found = priceOf(builtInPrices.table, name)
+    assert.deepStrictEqual([found?.input, found?.output], [input, output])
+  })
 
   for (const name of ["gemini-4-pro", "claude-opus-4-9", "gpt-6", "gpt-5.9", "llama-4", "<synthetic>"]) {
     it(`does not guess ${name}`, () => {
@@ -129,7 +127,7 @@ describe("the built-in table", () => {
 describe("a cost", () => {
   const rates = { input: 10, output: 100, cacheRead: 1, cacheWrite: 20 }
   const above = { tokens: 2 * million, input: 30, output: 300 }
-  for (const [name, model, counts, expected] of [
+  it.each([
     ["of what was sent", rates, { prompt: million }, 10],
     ["of an answer and its thoughts", rates, { answer: million, thoughts: million }, 200],
     ["of what came from a cache", rates, { prompt: million, cached: million }, 1],
@@ -168,16 +166,14 @@ describe("a cost", () => {
     ["that the agent recorded as none", rates, { prompt: million, cost: 0 }, 0],
     ["of nothing", rates, {}, 0],
     ["for nothing", { input: 0, output: 0 }, { prompt: million, answer: million }, 0]
-  ] as const) {
-    it(name, () => {
-      const { total } = costOf(
-        [{ model: "m", usage: usage(counts) }],
-        { source: "", table: { models: { m: model } } },
-        false
-      )
-      assert.strictEqual(total, expected)
-    })
-  }
+  ] as const)("%s", (_, model, counts, expected) => {
+    const { total } = costOf(
+      [{ model: "m", usage: usage(counts) }],
+      { source: "", table: { models: { m: model } } },
+      false
+    )
+    assert.strictEqual(total, expected)
+  })
 
   const table = { models: { a: price(1), b: price(100) } }
   const requests = [
@@ -250,7 +246,7 @@ describe("a price file", () => {
   const of = (model: unknown) => JSON.stringify({ models: { m: model } })
   const number = "expected a number from 0 to 1000000 (US dollars for a million tokens)"
   const example = 'expected {"models": {"gemini-2.5-pro": {"input": 1.25, "output": 10}}}'
-  for (const [name, text, expected] of [
+  it.each([
     ["nothing", "", "not JSON ("],
     ["no JSON", "input: 1", "not JSON ("],
     ["NaN", '{"models": {"m": {"input": NaN, "output": 1}}}', "not JSON ("],
@@ -298,11 +294,9 @@ describe("a price file", () => {
       of({ input: 1, output: 1, above: { tokens: 1, input: 1, output: 1, above: {} } }),
       "models.m.above.above: is not a known key; expected only input, output, cacheRead, cacheWrite, cacheWriteHour, tokens"
     ]
-  ] as const) {
-    it(`rejects ${name}`, () => {
-      const table = parsePrices(text)
-      const message = Result.isFailure(table) ? table.failure : "accepted"
-      assert.isTrue(message.startsWith(expected), message)
-    })
-  }
+  ] as const)("rejects %s", (_, text, expected) => {
+    const table = parsePrices(text)
+    const message = Result.isFailure(table) ? table.failure : "accepted"
+    assert.isTrue(message.startsWith(expected), message)
+  })
 })

@@ -67,10 +67,9 @@ describe("environment variables", () => {
     ["$NONE and ${NONE} and $OTHER", " and  and ", ["NONE", "OTHER"]],
     ["${TOKEN", "${TOKEN", []]
   ]
-  for (const [given, value, missing] of cases) {
-    it(`are expanded: ${given}`, () =>
-      assert.deepStrictEqual(filledIn({ it: given }, environment), { values: { it: value }, missing }))
-  }
+  it.each(cases)("are expanded: %s", (given, value, missing) =>
+    assert.deepStrictEqual(filledIn({ it: given }, environment), { values: { it: value }, missing })
+  )
   it("are not expanded twice", () =>
     assert.deepStrictEqual(filledIn({ a: "$X" }, { X: "$Y", Y: "no" }), { values: { a: "$Y" }, missing: [] }))
 })

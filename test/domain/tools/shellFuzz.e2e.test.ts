@@ -6,7 +6,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,13 +13,12 @@ import {
   writeFileSync
 } from "node:fs"
 import { createServer } from "node:net"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import type { ShellCommand, SyntaxNode } from "../../../src/domain/tools/ShellCommand.ts"
 import { usages } from "../../../src/domain/tools/ShellPrograms.ts"
 import { needs, programOf } from "../../support/machine.ts"
-import { root } from "../../support/paths.ts"
+import { newFolder, root } from "../../support/paths.ts"
 import { judged, treeOf } from "../../support/shellGrammar.ts"
 
 /**
@@ -82,7 +80,7 @@ interface Place {
 }
 
 const placeAt = (): Place => {
-  const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "fuzz"))
+  const folder = newFolder("fuzz")
   const bin = path.join(folder, "bin")
   const log = path.join(folder, "log")
   mkdirSync(bin)

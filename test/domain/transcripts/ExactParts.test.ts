@@ -1,21 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { lineNumbers, samePieces, sourcesOf } from "../../../src/domain/transcripts/ExactParts.ts"
 
-describe("the lines of slices", () => {
-  it("are those on which they begin, wherever a text is cut, also when slices repeat", () => {
-    const text = "aa\n\naa\naab\n\n"
-    for (let from = 0; from < text.length; from += 1) {
-      for (let to = from + 1; to < text.length; to += 1) {
-        const slices = [text.slice(from, to), text.slice(to)]
-        const first = text.indexOf(slices[0] ?? "")
-        const second = text.indexOf(slices[1] ?? "", first + to - from)
-        const lineAt = (place: number) => text.slice(0, place).split("\n").length
-        assert.deepStrictEqual(lineNumbers(text, slices), [lineAt(first), lineAt(second)], `${from} ${to}`)
-      }
+it("the lines of slices are those on which they begin, wherever a text is cut, also when slices repeat", () => {
+  const text = "aa\n\naa\naab\n\n"
+  for (let from = 0; from < text.length; from += 1) {
+    for (let to = from + 1; to < text.length; to += 1) {
+      const slices = [text.slice(from, to), text.slice(to)]
+      const first = text.indexOf(slices[0] ?? "")
+      const second = text.indexOf(slices[1] ?? "", first + to - from)
+      const lineAt = (place: number) => text.slice(0, place).split("\n").length
+      assert.deepStrictEqual(lineNumbers(text, slices), [lineAt(first), lineAt(second)], `${from} ${to}`)
     }
-    assert.deepStrictEqual(lineNumbers("a\na\na", ["a", "a", "a"]), [1, 2, 3])
-    assert.deepStrictEqual(lineNumbers("", []), [])
-  })
+  }
+  assert.deepStrictEqual(lineNumbers("a\na\na", ["a", "a", "a"]), [1, 2, 3])
+  assert.deepStrictEqual(lineNumbers("", []), [])
 })
 
 describe("exact texts", () => {

@@ -39,19 +39,17 @@ const talk: ReadonlyArray<Step> = [
   message(model({ text: "You are welcome." }))
 ]
 
-describe("Claude Code", () => {
-  it.each<readonly [string, ReadonlyArray<Step>]>([
-    ["a compaction", [...talk, cut([summary("s")], 1)]],
-    ["an older compaction, and what came after it", [...talk, cut([summary("s")], 1), ...talk.slice(0, 4)]],
-    ["two compactions", [...talk, cut([summary("s")], 1), ...talk, cut([summary("t")], 3)]]
-  ])("no two lines are of one message, so that none is joined with its repetition: %s", (_, steps) => {
-    const ids = recordsOf("claude", steps).flatMap(({ message }) =>
-      isJson(message) && message.role === "assistant" ? [message.id] : []
-    )
-    assert.isAbove(ids.length, 3)
-    assert.strictEqual(new Set(ids).size, ids.length)
-    assert.deepStrictEqual(recordsOf("claude", steps), recordsOf("claude", steps))
-  })
+it.each<readonly [string, ReadonlyArray<Step>]>([
+  ["a compaction", [...talk, cut([summary("s")], 1)]],
+  ["an older compaction, and what came after it", [...talk, cut([summary("s")], 1), ...talk.slice(0, 4)]],
+  ["two compactions", [...talk, cut([summary("s")], 1), ...talk, cut([summary("t")], 3)]]
+])("Claude Code no two lines are of one message, so that none is joined with its repetition: %s", (_, steps) => {
+  const ids = recordsOf("claude", steps).flatMap(({ message }) =>
+    isJson(message) && message.role === "assistant" ? [message.id] : []
+  )
+  assert.isAbove(ids.length, 3)
+  assert.strictEqual(new Set(ids).size, ids.length)
+  assert.deepStrictEqual(recordsOf("claude", steps), recordsOf("claude", steps))
 })
 
 describe("a result behind later words of the model", () => {

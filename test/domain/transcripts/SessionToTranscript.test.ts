@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
 import { allEntries } from "../../../src/domain/conversation/Branches.ts"
@@ -28,6 +27,7 @@ import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
 import { type Law, lawOfPlayed, notices, property, scripts, thousand, worldOf } from "../../support/generate.ts"
 import { told, viewOf } from "../../support/transcripts.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const services = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)
 
@@ -138,17 +138,15 @@ const rows: ReadonlyArray<readonly [string, Conversation, string]> = [
 ]
 
 describe("a session as another agent's transcript", () => {
-  it.effect.each(rows)("%s", ([, conversation, expected]) =>
-    Effect.gen(function* () {
-      const transcript = transcriptOf(conversation)
-      assert.strictEqual(described(transcript), expected)
-      const back = yield* imported(transcript)
-      assert.deepStrictEqual(inFront(seen(back)), inFront(seen(conversation)))
-      assert.deepStrictEqual(logged(back), logged(conversation))
-      const ids = allEntries(back).map(({ id }) => id)
-      assert.strictEqual(new Set(ids).size, ids.length)
-    }).pipe(Effect.provide(services))
-  )
+  it.effect.each(rows)("%s", services, function* ([, conversation, expected]) {
+    const transcript = transcriptOf(conversation)
+    assert.strictEqual(described(transcript), expected)
+    const back = yield* imported(transcript)
+    assert.deepStrictEqual(inFront(seen(back)), inFront(seen(conversation)))
+    assert.deepStrictEqual(logged(back), logged(conversation))
+    const ids = allEntries(back).map(({ id }) => id)
+    assert.strictEqual(new Set(ids).size, ids.length)
+  })
 
   it("has its source, and for each message everything but what is internal to the session", () => {
     const started = {

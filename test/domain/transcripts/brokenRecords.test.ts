@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
@@ -32,16 +32,14 @@ const toldOf = (agent: keyof typeof readers, records: ReadonlyArray<unknown>) =>
   return [told(transcript), transcript.skipped, transcript.session]
 }
 
-describe("a broken record", () => {
-  it.each(rows)("$agent: $rule", ({ agent, line, records, where }) => {
-    const problem = bad(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
-    assert.deepStrictEqual([problem.line, problemText(problem).startsWith(where)], [line, true], problemText(problem))
-    assert.notInclude(problemText(problem), "\n")
-    const isOfLine = readers[agent]().line(records[line - 1], JSON.stringify(records[line - 1]), 1) !== undefined
-    if (isOfLine && records.length === line)
-      assert.deepStrictEqual(
-        toldOf(agent, [...records, ...records]),
-        toldOf(agent, [...records.slice(0, -1), ...records.slice(0, -1)])
-      )
-  })
+it.each(rows)("a broken record $agent: $rule", ({ agent, line, records, where }) => {
+  const problem = bad(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
+  assert.deepStrictEqual([problem.line, problemText(problem).startsWith(where)], [line, true], problemText(problem))
+  assert.notInclude(problemText(problem), "\n")
+  const isOfLine = readers[agent]().line(records[line - 1], JSON.stringify(records[line - 1]), 1) !== undefined
+  if (isOfLine && records.length === line)
+    assert.deepStrictEqual(
+      toldOf(agent, [...records, ...records]),
+      toldOf(agent, [...records.slice(0, -1), ...records.slice(0, -1)])
+    )
 })

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
 import { newScan } from "../../../src/domain/transcripts/facts/ScanState.ts"
@@ -55,66 +55,64 @@ const codexAnswer = (at: string, tokens: number) => [
   codex(at, "event_msg", count(tokens))
 ]
 
-describe("requests that count", () => {
-  it.each<[name: string, agent: "claude" | "codex", records: ReadonlyArray<object>, answered: ReadonlyArray<number>]>([
+it.each<[name: string, agent: "claude" | "codex", records: ReadonlyArray<object>, answered: ReadonlyArray<number>]>([
+  [
+    "after a branch of Claude Code, whose copies name their origin",
+    "claude",
     [
-      "after a branch of Claude Code, whose copies name their origin",
-      "claude",
-      [
-        claude("1", null, "09:00:00", forkedFrom),
-        claudeAnswer("2", "1", "09:00:01", forkedFrom),
-        claude("3", "2", "10:00:00"),
-        claudeAnswer("4", "3", "10:00:01")
-      ],
-      [4]
+      claude("1", null, "09:00:00", forkedFrom),
+      claudeAnswer("2", "1", "09:00:01", forkedFrom),
+      claude("3", "2", "10:00:00"),
+      claudeAnswer("4", "3", "10:00:01")
     ],
+    [4]
+  ],
+  [
+    "after --fork-session of Claude Code, whose copies are older than the prompt of the fork",
+    "claude",
     [
-      "after --fork-session of Claude Code, whose copies are older than the prompt of the fork",
-      "claude",
-      [
-        queued("10:00:00"),
-        claude("1", null, "09:00:00"),
-        claudeAnswer("2", "1", "09:00:01"),
-        claude("3", "2", "10:00:00.100", { message: { role: "user", content: "and then?" } }),
-        claudeAnswer("4", "3", "10:00:01")
-      ],
-      [4]
+      queued("10:00:00"),
+      claude("1", null, "09:00:00"),
+      claudeAnswer("2", "1", "09:00:01"),
+      claude("3", "2", "10:00:00.100", { message: { role: "user", content: "and then?" } }),
+      claudeAnswer("4", "3", "10:00:01")
     ],
+    [4]
+  ],
+  [
+    "in a session of Claude Code of its own",
+    "claude",
+    [queued("10:00:00"), claude("1", null, "10:00:00.100"), claudeAnswer("2", "1", "10:00:01")],
+    [2]
+  ],
+  [
+    "after a fork of Codex",
+    "codex",
     [
-      "in a session of Claude Code of its own",
-      "claude",
-      [queued("10:00:00"), claude("1", null, "10:00:00.100"), claudeAnswer("2", "1", "10:00:01")],
-      [2]
+      codex("10:00:00", "session_meta", meta("fork", "origin")),
+      codex("10:00:00", "session_meta", meta("origin")),
+      ...codexAnswer("10:00:00", 1),
+      ...codexAnswer("10:00:00", 2),
+      ...codexAnswer("10:00:09", 3)
     ],
+    [3]
+  ],
+  [
+    "in a session of Codex of its own",
+    "codex",
+    [codex("10:00:00", "session_meta", meta("own")), ...codexAnswer("10:00:05", 1), ...codexAnswer("10:00:09", 2)],
+    [1, 2]
+  ]
+])("requests that count %s", (_, agent, records, answered) => {
+  const state = newScan()
+  for (const record of records) scanRecord(state, agent, { ...record })
+  const read = reading(agent === "claude" ? claudeReader : codexReader)
+  const messages = drafts(ok(read(records.map((record) => JSON.stringify(record)))))
+  assert.deepStrictEqual(
     [
-      "after a fork of Codex",
-      "codex",
-      [
-        codex("10:00:00", "session_meta", meta("fork", "origin")),
-        codex("10:00:00", "session_meta", meta("origin")),
-        ...codexAnswer("10:00:00", 1),
-        ...codexAnswer("10:00:00", 2),
-        ...codexAnswer("10:00:09", 3)
-      ],
-      [3]
+      state.requests.flatMap(({ isCopied, usage }) => (isCopied === true ? [] : [usage.answer])),
+      messages.flatMap(({ usage }) => (usage === undefined ? [] : [usage.answer]))
     ],
-    [
-      "in a session of Codex of its own",
-      "codex",
-      [codex("10:00:00", "session_meta", meta("own")), ...codexAnswer("10:00:05", 1), ...codexAnswer("10:00:09", 2)],
-      [1, 2]
-    ]
-  ])("%s", (_, agent, records, answered) => {
-    const state = newScan()
-    for (const record of records) scanRecord(state, agent, { ...record })
-    const read = reading(agent === "claude" ? claudeReader : codexReader)
-    const messages = drafts(ok(read(records.map((record) => JSON.stringify(record)))))
-    assert.deepStrictEqual(
-      [
-        state.requests.flatMap(({ isCopied, usage }) => (isCopied === true ? [] : [usage.answer])),
-        messages.flatMap(({ usage }) => (usage === undefined ? [] : [usage.answer]))
-      ],
-      [answered, answered]
-    )
-  })
+    [answered, answered]
+  )
 })

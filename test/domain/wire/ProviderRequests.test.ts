@@ -210,27 +210,25 @@ describe.each(Object.entries(dialects))(
   }
 )
 
-describe("contents for the Gemini API", () => {
-  it.prop(
-    "have a signature at the first call of each turn, and none of another provider",
-    [Pieces],
-    ([pieces]) => {
-      const contents = contentsOf(pieces)
-        .map(({ parts, role }) => ({
-          role,
-          parts: [...parts, ...(role === "model" ? [call("look", {}), call("read", {})] : [])]
-        }))
-        .map((content) => geminiContent(content, { dialect: "gemini", server, model: "gemini-3" }))
-      for (const { parts } of contents) {
-        const [first, second] = parts.filter((part) => part.functionCall !== undefined)
-        if (first !== undefined) assert.isNotEmpty(first.thoughtSignature ?? "")
-        if (second !== undefined && second.functionCall?.name === "read") assert.isUndefined(second.thoughtSignature)
-        for (const part of parts) assert.isFalse(isCarried(part.thoughtSignature ?? ""))
-      }
-    },
-    { arbitrary: { runs: runsOf(300) } }
-  )
-})
+it.prop(
+  "contents for the Gemini API have a signature at the first call of each turn, and none of another provider",
+  [Pieces],
+  ([pieces]) => {
+    const contents = contentsOf(pieces)
+      .map(({ parts, role }) => ({
+        role,
+        parts: [...parts, ...(role === "model" ? [call("look", {}), call("read", {})] : [])]
+      }))
+      .map((content) => geminiContent(content, { dialect: "gemini", server, model: "gemini-3" }))
+    for (const { parts } of contents) {
+      const [first, second] = parts.filter((part) => part.functionCall !== undefined)
+      if (first !== undefined) assert.isNotEmpty(first.thoughtSignature ?? "")
+      if (second !== undefined && second.functionCall?.name === "read") assert.isUndefined(second.thoughtSignature)
+      for (const part of parts) assert.isFalse(isCarried(part.thoughtSignature ?? ""))
+    }
+  },
+  { arbitrary: { runs: runsOf(300) } }
+)
 
 describe("the dialogue", () => {
   it("pairs calls without ids by name and order, and calls of one id twice", () => {

@@ -108,46 +108,44 @@ describe("an answer of the Messages API", () => {
   })
 })
 
-describe("an answer of the Responses API", () => {
-  it("is the same for any cut of its texts", () => {
-    const reasoning = { type: "reasoning", summary: [], encrypted_content: signature }
-    for (const pieces of cuts("It is so.")) {
-      const said = read(responses(), [
-        { type: "response.reasoning_text.delta", delta: "I " },
-        { type: "response.reasoning_summary_text.delta", delta: "think." },
-        { type: "response.output_item.done", item: { ...reasoning, id: null } },
-        ...pieces.map((delta, at) => ({
-          type: at === 0 ? "response.output_text.delta" : "response.refusal.delta",
-          delta
-        })),
-        {
-          type: "response.output_item.done",
-          item: { type: "function_call", call_id: "c1", name: "look", arguments: args }
-        },
-        {
-          type: "response.completed",
-          response: {
-            usage: {
-              input_tokens: 10,
-              output_tokens: 7,
-              input_tokens_details: { cached_tokens: 3 },
-              output_tokens_details: { reasoning_tokens: 5 }
-            }
+it("an answer of the Responses API is the same for any cut of its texts", () => {
+  const reasoning = { type: "reasoning", summary: [], encrypted_content: signature }
+  for (const pieces of cuts("It is so.")) {
+    const said = read(responses(), [
+      { type: "response.reasoning_text.delta", delta: "I " },
+      { type: "response.reasoning_summary_text.delta", delta: "think." },
+      { type: "response.output_item.done", item: { ...reasoning, id: null } },
+      ...pieces.map((delta, at) => ({
+        type: at === 0 ? "response.output_text.delta" : "response.refusal.delta",
+        delta
+      })),
+      {
+        type: "response.output_item.done",
+        item: { type: "function_call", call_id: "c1", name: "look", arguments: args }
+      },
+      {
+        type: "response.completed",
+        response: {
+          usage: {
+            input_tokens: 10,
+            output_tokens: 7,
+            input_tokens_details: { cached_tokens: 3 },
+            output_tokens_details: { reasoning_tokens: 5 }
           }
         }
-      ])
-      assert.deepStrictEqual(said, {
-        parts: [
-          { text: "I think.", thought: true },
-          { text: "It is so." },
-          carried(targetOf("responses"), reasoning),
-          call
-        ],
-        finishReason: "STOP",
-        usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
-      })
-    }
-  })
+      }
+    ])
+    assert.deepStrictEqual(said, {
+      parts: [
+        { text: "I think.", thought: true },
+        { text: "It is so." },
+        carried(targetOf("responses"), reasoning),
+        call
+      ],
+      finishReason: "STOP",
+      usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
+    })
+  }
 })
 
 it("an answer of the Responses API that failed is a fault, whichever event ends it", () => {

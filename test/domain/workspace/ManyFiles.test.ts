@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { asksFor, skipReason, summary } from "../../../src/domain/workspace/ManyFiles.ts"
 
 it.each([
@@ -10,15 +10,13 @@ it.each([
   assert.strictEqual(asksFor(pattern, base, ending), isAskedFor)
 )
 
-describe("skipReason", () => {
-  const image = { _tag: "Media", what: "image", mimeType: "image/png" } as const
-  it.each([
-    [{ _tag: "Binary" } as const, true, "binary"],
-    [image, false, "image, not requested by name"],
-    [image, true, undefined],
-    [{ _tag: "Text" } as const, false, undefined]
-  ])("of %j, asked for: %s", (kind, isAskedFor, why) => assert.strictEqual(skipReason(kind, isAskedFor), why))
-})
+const image = { _tag: "Media", what: "image", mimeType: "image/png" } as const
+it.each([
+  [{ _tag: "Binary" } as const, true, "binary"],
+  [image, false, "image, not requested by name"],
+  [image, true, undefined],
+  [{ _tag: "Text" } as const, false, undefined]
+])("skipReason of %j, asked for: %s", (kind, isAskedFor, why) => assert.strictEqual(skipReason(kind, isAskedFor), why))
 
 it("summary names the first files only", () => {
   const names = Array.from({ length: 12 }, (_, i) => `f${i}`)

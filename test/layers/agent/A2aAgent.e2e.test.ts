@@ -459,16 +459,14 @@ describe("credentials", () => {
       `Basic ${Buffer.from("ann:pässword").toString("base64")}`
     ]
   ]
-  for (const [name, auth, header, value] of cases) {
-    it.effect(`are sent as ${name}, with every request`, variables, function* () {
-      const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
-      assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
-      assert.deepStrictEqual(
-        requests.map(({ headers }) => headers[header]),
-        [value, value]
-      )
-    })
-  }
+  it.effect.each(cases)("are sent as %s, with every request", variables, function* ([, auth, header, value]) {
+    const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
+    assert.strictEqual((yield* ask(address, "x", { auth })).text, "ok")
+    assert.deepStrictEqual(
+      requests.map(({ headers }) => headers[header]),
+      [value, value]
+    )
+  })
 
   it.effect("that are missing or invalid are reported before anything is sent", variables, function* () {
     const { address, requests } = yield* agentServer({ execute: ({ say }) => say(text("ok")) })
@@ -585,16 +583,14 @@ describe("errors are described", () => {
       ["more than 32 MiB", "half of it"]
     ]
   ]
-  for (const [name, answer, says] of answers) {
-    it.effect(`with ${name} as a response`, function* () {
-      const { address } = yield* rpc(true, ({ body }, response) => answer(response, JSON.parse(body).id))
-      const said = yield* ask(address).pipe(
-        Effect.map(({ reason, text: words }) => `${reason} ${words}`),
-        Effect.catch((error) => Effect.succeed(error.message))
-      )
-      for (const words of says) assert.include(said, words)
-    })
-  }
+  it.effect.each(answers)("with %s as a response", function* ([, answer, says]) {
+    const { address } = yield* rpc(true, ({ body }, response) => answer(response, JSON.parse(body).id))
+    const said = yield* ask(address).pipe(
+      Effect.map(({ reason, text: words }) => `${reason} ${words}`),
+      Effect.catch((error) => Effect.succeed(error.message))
+    )
+    for (const words of says) assert.include(said, words)
+  })
 
   it.effect("and a huge response that does not stream is cut off", function* () {
     const { address } = yield* rpc(false, (_request, response) => {

@@ -21,30 +21,28 @@ describe("slots", () => {
     ["of one process", Effect.sync(() => ({ one: memory, other: memory }))],
     ["of several processes", Effect.map(shared, ({ one, other }) => ({ one, other }))]
   ] as const
-  for (const [name, made] of variants) {
-    it.effect(
-      `${name} are taken up to their number, and free again when the scope closes`,
-      NodeServices.layer,
-      function* () {
-        const { one, other } = yield* made
-        const scope = yield* Scope.make()
-        assert.deepStrictEqual(
-          yield* Effect.all([one.take(3), other.take(3), one.take(3), other.take(3), one.take(3)], {
-            concurrency: 5
-          }).pipe(
-            Effect.map((taken) => taken.filter((isTaken) => isTaken).length),
-            Scope.provide(scope)
-          ),
-          3
-        )
-        assert.isFalse(yield* Effect.scoped(other.take(3)))
-        assert.isTrue(yield* Effect.scoped(other.take(4)))
-        yield* Scope.close(scope, Exit.void)
-        assert.isTrue(yield* other.take(1))
-        assert.isFalse(yield* one.take(1))
-      }
-    )
-  }
+  it.effect.each(variants)(
+    "%s are taken up to their number, and free again when the scope closes",
+    NodeServices.layer,
+    function* ([, made]) {
+      const { one, other } = yield* made
+      const scope = yield* Scope.make()
+      assert.deepStrictEqual(
+        yield* Effect.all([one.take(3), other.take(3), one.take(3), other.take(3), one.take(3)], {
+          concurrency: 5
+        }).pipe(
+          Effect.map((taken) => taken.filter((isTaken) => isTaken).length),
+          Scope.provide(scope)
+        ),
+        3
+      )
+      assert.isFalse(yield* Effect.scoped(other.take(3)))
+      assert.isTrue(yield* Effect.scoped(other.take(4)))
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(yield* other.take(1))
+      assert.isFalse(yield* one.take(1))
+    }
+  )
 
   it.effect("of a killed process are free, and what it left is removed", NodeServices.layer, function* () {
     const { folder, fs, home, one } = yield* shared

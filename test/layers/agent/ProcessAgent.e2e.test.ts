@@ -125,13 +125,11 @@ describe("an agent as a process", () => {
       ["line 19999"]
     ]
   ]
-  for (const [name, script, says] of bad) {
-    it.effect(`fails with a clear message when it ${name}`, function* () {
-      const message = yield* failure(script)
-      for (const words of says) assert.include(message, words)
-      assert.isBelow(message.length, 10_000)
-    })
-  }
+  it.effect.each(bad)("fails with a clear message when it %s", function* ([, script, says]) {
+    const message = yield* failure(script)
+    for (const words of says) assert.include(message, words)
+    assert.isBelow(message.length, 10_000)
+  })
 
   it.effect("reports a missing program", function* () {
     assert.include(yield* failure("", { command: ["/nowhere/agent"] }), "/nowhere/agent cannot be started")

@@ -120,14 +120,12 @@ it.effect("a count of tokens, and what is no chat, is not charged", function* ()
   }
 })
 
-describe("counts", () => {
-  it("of several answers are added, and within one the latest hold", () => {
-    const one = { a: 1, kind: "x", more: { b: 2 } }
-    const other = { a: 10, c: 5, kind: "y", more: { b: 20, d: null } }
-    assert.deepStrictEqual(addedCounts(one, other), { a: 11, c: 5, kind: "y", more: { b: 22, d: undefined } })
-    assert.deepStrictEqual(addedCounts(undefined, other), other)
-    assert.deepStrictEqual(addedCounts(one, undefined), one)
-    assert.deepStrictEqual(latestCounts({ a: 1, b: 2 }, { a: 3, b: null }), { a: 3, b: 2 })
-    assert.deepStrictEqual(latestCounts(one, undefined), one)
-  })
+it("counts of several answers are added, and within one the latest hold", () => {
+  const one = { a: 1, kind: "x", more: { b: 2 } }
+  const other = { a: 10, c: 5, kind: "y", more: { b: 20, d: null } }
+  assert.deepStrictEqual(addedCounts(one, other), { a: 11, c: 5, kind: "y", more: { b: 22, d: undefined } })
+  assert.deepStrictEqual(addedCounts(undefined, other), other)
+  assert.deepStrictEqual(addedCounts(one, undefined), one)
+  assert.deepStrictEqual(latestCounts({ a: 1, b: 2 }, { a: 3, b: null }), { a: 3, b: 2 })
+  assert.deepStrictEqual(latestCounts(one, undefined), one)
 })

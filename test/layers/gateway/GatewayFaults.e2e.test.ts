@@ -141,18 +141,16 @@ describe("a client that reads slowly", () => {
   })
 })
 
-describe("a body of 100 MB", () => {
-  it.live("reaches the provider byte for byte", function* () {
-    const url = yield* listening((request, response) => {
-      const hash = createHash("sha256")
-      request.on("data", (piece: Buffer) => void hash.update(piece))
-      request.on("end", () => response.end(hash.digest("hex")))
-    })
-    const gateway = yield* makeGateway(url)
-    const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
-    const answer = yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
-    assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
+it.live("a body of 100 MB reaches the provider byte for byte", function* () {
+  const url = yield* listening((request, response) => {
+    const hash = createHash("sha256")
+    request.on("data", (piece: Buffer) => void hash.update(piece))
+    request.on("end", () => response.end(hash.digest("hex")))
   })
+  const gateway = yield* makeGateway(url)
+  const body = `{"messages":[{"role":"user","content":"${"0123456789".repeat(10_000_000)}"}]}`
+  const answer = yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
+  assert.strictEqual(answer.body, createHash("sha256").update(body).digest("hex"))
 })
 
 describe("two clients in one conversation", () => {
@@ -178,23 +176,21 @@ describe("two clients in one conversation", () => {
   })
 })
 
-describe("a gateway that stops", () => {
-  it.live("lets a running answer end", function* () {
-    let finish: () => void = () => {}
-    const url = yield* listening((request, response) => {
-      request.resume()
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      response.write("data: first\n\n")
-      finish = () => void response.end("data: last\n\n")
-    })
-    const scope = yield* Scope.make()
-    const gateway = yield* Scope.provide(makeGateway(url), scope)
-    const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
-    const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-    // New connections are refused.
-    yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
-    finish()
-    assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
-    yield* Fiber.join(stopping)
+it.live("a gateway that stops lets a running answer end", function* () {
+  let finish: () => void = () => {}
+  const url = yield* listening((request, response) => {
+    request.resume()
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    response.write("data: first\n\n")
+    finish = () => void response.end("data: last\n\n")
   })
+  const scope = yield* Scope.make()
+  const gateway = yield* Scope.provide(makeGateway(url), scope)
+  const response = yield* Effect.promise(() => fetch(`${gateway.url}/v1/messages`, { method: "POST", body: "{}" }))
+  const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+  // New connections are refused.
+  yield* Effect.flip(Effect.tryPromise(() => fetch(`${gateway.url}/health`))).pipe(Effect.retry({ times: 1_000 }))
+  finish()
+  assert.strictEqual(yield* Effect.promise(() => response.text()), "data: first\n\ndata: last\n\n")
+  yield* Fiber.join(stopping)
 })

@@ -123,19 +123,17 @@ describe("a request that fits", () => {
   })
 })
 
-describe("requests that are refused, because they would pass unread", () => {
-  it.live.each([
-    [["Content-Encoding", "compress"], "POST", 415],
-    [["Connection", "Upgrade", "Upgrade", "websocket"], "GET", 426]
-  ] as const)("%s", function* ([headers, method, status]) {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url)
-    const answer = yield* raw(`${gateway.url}/v1/responses`, ["Authorization", "Bearer k", ...headers], "{}", method)
-    assert.deepStrictEqual([answer.status, provider.requests.length], [status, 0])
-    assert.include(JSON.parse(answer.body).error.message, "palimpsest gateway")
-    const names = answer.headers.map((text) => text.toLowerCase())
-    assert.strictEqual(names.includes("upgrade") && names.includes("http/1.1"), status === 426)
-  })
+it.live.each([
+  [["Content-Encoding", "compress"], "POST", 415],
+  [["Connection", "Upgrade", "Upgrade", "websocket"], "GET", 426]
+] as const)("requests that are refused, because they would pass unread %s", function* ([headers, method, status]) {
+  const provider = yield* makeProvider(noted)
+  const gateway = yield* makeGateway(provider.url)
+  const answer = yield* raw(`${gateway.url}/v1/responses`, ["Authorization", "Bearer k", ...headers], "{}", method)
+  assert.deepStrictEqual([answer.status, provider.requests.length], [status, 0])
+  assert.include(JSON.parse(answer.body).error.message, "palimpsest gateway")
+  const names = answer.headers.map((text) => text.toLowerCase())
+  assert.strictEqual(names.includes("upgrade") && names.includes("http/1.1"), status === 426)
 })
 
 describe("failures", () => {
@@ -792,26 +790,24 @@ describe("images and files that left the window", () => {
   )
 })
 
-describe("connections", () => {
-  it.live("of a client that disconnects end the provider's answer", function* () {
-    const closed = yield* Deferred.make<void>()
-    const url = yield* inMemory((request, response) => {
-      request.resume()
-      response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
-      response.writeHead(200, { "content-type": "text/event-stream" })
-      response.write("event: ping\ndata: {}\n\n")
-    })
-    const gateway = yield* makeGateway(url)
-    const leaving = new AbortController()
-    const response = yield* Effect.promise(() =>
-      fetchFrom(`${gateway.url}/v1/messages`, {
-        method: "POST",
-        body: `{"messages":[{}],"stream":true}`,
-        signal: leaving.signal
-      })
-    )
-    yield* Effect.promise(async () => response.body?.getReader().read())
-    leaving.abort()
-    yield* Deferred.await(closed)
+it.live("connections of a client that disconnects end the provider's answer", function* () {
+  const closed = yield* Deferred.make<void>()
+  const url = yield* inMemory((request, response) => {
+    request.resume()
+    response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    response.write("event: ping\ndata: {}\n\n")
   })
+  const gateway = yield* makeGateway(url)
+  const leaving = new AbortController()
+  const response = yield* Effect.promise(() =>
+    fetchFrom(`${gateway.url}/v1/messages`, {
+      method: "POST",
+      body: `{"messages":[{}],"stream":true}`,
+      signal: leaving.signal
+    })
+  )
+  yield* Effect.promise(async () => response.body?.getReader().read())
+  leaving.abort()
+  yield* Deferred.await(closed)
 })

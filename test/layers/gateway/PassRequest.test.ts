@@ -11,40 +11,38 @@ import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-describe("the body of a request", () => {
-  it.effect("is let go when the answer begins, which may last an hour", function* () {
-    const body: KeptBody = { bytes: Buffer.from("{}"), text: "{}", held: 2 }
-    const seen: Array<unknown> = []
-    const see = (what: string, bytes = body.bytes) => void seen.push([what, bytes.length, body.text])
-    const upstream = Layer.mock(Upstream, {
-      held: new HeldBytes(1_000),
-      send: (_, sent) =>
-        Effect.sync(() => {
-          see("sent", Buffer.isBuffer(sent) ? sent : undefined)
-          return { status: 200, statusText: "OK", headers: [], body: Readable.from([]) }
-        })
-    })
-    const response = {
-      writeHead: () => {
-        see("answered")
-        throw new Error("enough")
-      }
-    }
-    const passing = {
-      response,
-      upstream: { headers: [] },
-      holder: { add: (bytes: number) => void seen.push(bytes) }
-    } as unknown as ProxiedRequest
-    const plan = { _tag: "Unchanged", model: "m", tokens: undefined } as const
-    yield* pass(passing, plan, body, Effect.undefined).pipe(
-      Effect.scoped,
-      Effect.provide(upstream),
-      Effect.provideService(Gateway, {} as Gateway["Service"]),
-      Effect.provideService(TenantLimiter, {} as TenantLimiter["Service"]),
-      Effect.exit
-    )
-    assert.deepStrictEqual(seen, [["sent", 2, "{}"], -2, ["answered", 0, undefined]])
+it.effect("the body of a request is let go when the answer begins, which may last an hour", function* () {
+  const body: KeptBody = { bytes: Buffer.from("{}"), text: "{}", held: 2 }
+  const seen: Array<unknown> = []
+  const see = (what: string, bytes = body.bytes) => void seen.push([what, bytes.length, body.text])
+  const upstream = Layer.mock(Upstream, {
+    held: new HeldBytes(1_000),
+    send: (_, sent) =>
+      Effect.sync(() => {
+        see("sent", Buffer.isBuffer(sent) ? sent : undefined)
+        return { status: 200, statusText: "OK", headers: [], body: Readable.from([]) }
+      })
   })
+  const response = {
+    writeHead: () => {
+      see("answered")
+      throw new Error("enough")
+    }
+  }
+  const passing = {
+    response,
+    upstream: { headers: [] },
+    holder: { add: (bytes: number) => void seen.push(bytes) }
+  } as unknown as ProxiedRequest
+  const plan = { _tag: "Unchanged", model: "m", tokens: undefined } as const
+  yield* pass(passing, plan, body, Effect.undefined).pipe(
+    Effect.scoped,
+    Effect.provide(upstream),
+    Effect.provideService(Gateway, {} as Gateway["Service"]),
+    Effect.provideService(TenantLimiter, {} as TenantLimiter["Service"]),
+    Effect.exit
+  )
+  assert.deepStrictEqual(seen, [["sent", 2, "{}"], -2, ["answered", 0, undefined]])
 })
 
 describe("an answer", () => {
@@ -99,20 +97,18 @@ describe("an answer", () => {
           meter({ status: 200, statusText: "", headers: [], ...answer }, () => resume(Effect.void))
         )
     ]
-  ])("that has ended is not waited for: %s", ([, use]) =>
-    Effect.gen(function* () {
-      const body = Readable.from([])
-      yield* Effect.promise(() => finished(body.resume()))
-      yield* use({ body })
-      // Nor one whose beginning was awaited.
-      const next = new Readable({ read: () => {} })
-      const waiting = yield* Effect.forkChild(beginningOf({ status: 200, statusText: "", headers: [], body: next }), {
-        startImmediately: true
-      })
-      next.push(null)
-      assert.strictEqual(yield* Fiber.join(waiting), "")
-      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
-      yield* use({ body: next })
+  ])("that has ended is not waited for: %s", function* ([, use]) {
+    const body = Readable.from([])
+    yield* Effect.promise(() => finished(body.resume()))
+    yield* use({ body })
+    // Nor one whose beginning was awaited.
+    const next = new Readable({ read: () => {} })
+    const waiting = yield* Effect.forkChild(beginningOf({ status: 200, statusText: "", headers: [], body: next }), {
+      startImmediately: true
     })
-  )
+    next.push(null)
+    assert.strictEqual(yield* Fiber.join(waiting), "")
+    yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+    yield* use({ body: next })
+  })
 })

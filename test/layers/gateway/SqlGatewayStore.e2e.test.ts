@@ -7,7 +7,7 @@ import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import { GatewayStore } from "../../../src/services/gateway/GatewayStore.ts"
 import { needs } from "../../support/machine.ts"
 import { postgres } from "../../support/postgres.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 const days = 86_400_000
 
@@ -40,13 +40,11 @@ const kept = Effect.fnUntraced(function* (client: SqlClient.SqlClient) {
   assert.deepStrictEqual(yield* names, ["read"])
 })
 
-describe("the tables of the gateway", () => {
-  it.live("keep texts in SQLite", () =>
-    Effect.flatMap(Layer.build(SqliteClient.layer(":memory:")), (built) =>
-      kept(Context.get(built, SqlClient.SqlClient))
-    ).pipe(Effect.scoped)
-  )
-})
+it.live("the tables of the gateway keep texts in SQLite", () =>
+  Effect.flatMap(Layer.build(SqliteClient.layer(":memory:")), (built) =>
+    kept(Context.get(built, SqlClient.SqlClient))
+  ).pipe(Effect.scoped)
+)
 
 needs("PostgreSQL")("the tables of the gateway in PostgreSQL", () => {
   it.live("keep texts", Reactivity.layer, function* () {

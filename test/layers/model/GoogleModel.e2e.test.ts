@@ -177,13 +177,11 @@ describe("failures", () => {
     ["SAFETY", { candidates: [{ finishReason: "SAFETY" }] }, "SAFETY"],
     ["RECITATION", Fake.response([{ text: "once upon" }], { finishReason: "RECITATION" }), "RECITATION"]
   ]
-  for (const [name, response, finishReason] of refused) {
-    it.live(name, function* () {
-      const expected = { _tag: "ContentPolicyError", finishReason }
-      assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.json(response)), "generate")), expected)
-      assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.sse(response)), "stream")), expected)
-    })
-  }
+  it.live.each(refused)("%s", function* ([, response, finishReason]) {
+    const expected = { _tag: "ContentPolicyError", finishReason }
+    assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.json(response)), "generate")), expected)
+    assert.deepStrictEqual(plain(yield* reasonOf(always(Fake.sse(response)), "stream")), expected)
+  })
 
   const broken: ReadonlyArray<readonly [name: string, way: Way, answer: Fake.Answer]> = [
     ["no candidates", "generate", Fake.json({ usageMetadata: { promptTokenCount: 1 } })],
@@ -193,11 +191,9 @@ describe("failures", () => {
     ["a clean close in the middle of a piece", "stream", [...Fake.sse(hello), Fake.write("data: {")]],
     ["a page instead of a stream", "stream", [Fake.head(200), Fake.write("<h1>hi</h1>\n\n")]]
   ]
-  for (const [name, way, answer] of broken) {
-    it.live(`${name} is an InvalidResponseError (${way})`, function* () {
-      assert.strictEqual((yield* reasonOf(always(answer), way))._tag, "InvalidResponseError")
-    })
-  }
+  it.live.each(broken)("%s is an InvalidResponseError (%s)", function* ([, way, answer]) {
+    assert.strictEqual((yield* reasonOf(always(answer), way))._tag, "InvalidResponseError")
+  })
 
   it.live("a refused connection, an unknown host and missing TLS are NetworkErrors that name the host", function* () {
     const gone = yield* Effect.scoped(Effect.map(Fake.make(always([])), ({ url }) => url))
@@ -242,16 +238,17 @@ describe("endless responses", () => {
     assert.isFalse(yield* fake.closed(0))
   })
 
-  for (const way of ["countTokens", "stream"] as const) {
-    it.live(`an error body is cut off at 1 MiB, and its status reported (${way})`, function* () {
+  it.live.each(["countTokens", "stream"] as const)(
+    "an error body is cut off at 1 MiB, and its status reported (%s)",
+    function* (way) {
       const head = Fake.head(400, { "content-type": "application/json" })
       const { fake, model } = yield* against(always(endless('{"error":{"message":"', head)))
       const { reason } = yield* Effect.flip(ways(model)[way])
       const detail = "HTTP 400, and its body cannot be read"
       assert.deepStrictEqual(plain(reason), { _tag: "InvalidRequestError", detail })
       assert.isFalse(yield* fake.closed(0))
-    })
-  }
+    }
+  )
 
   it.live("compressed bytes count at their unpacked size", function* () {
     const url = yield* listening((_, outgoing) => {
@@ -347,19 +344,17 @@ describe("traps of the SDK", () => {
     for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  for (const way of everyWay) {
-    it.effect(`our timeout is a TimeoutError, and closes the socket (${way})`, function* () {
-      const timeouts = { generate: "50 millis", chunk: "50 millis", countTokens: "50 millis" } as const
-      const { fake, model } = yield* against(always([Fake.stall]), timeouts)
-      const asking = yield* Effect.forkChild(Effect.flip(ways(model)[way]))
-      yield* fake.received(0)
-      yield* TestClock.adjust("50 millis")
-      const { reason } = yield* Fiber.join(asking)
-      assert.deepStrictEqual(plain(reason), { _tag: "TimeoutError", seconds: 0.05 })
-      assert.isFalse(yield* fake.closed(0))
-      assert.lengthOf(yield* fake.requests, 1)
-    })
-  }
+  it.effect.each(everyWay)("our timeout is a TimeoutError, and closes the socket (%s)", function* (way) {
+    const timeouts = { generate: "50 millis", chunk: "50 millis", countTokens: "50 millis" } as const
+    const { fake, model } = yield* against(always([Fake.stall]), timeouts)
+    const asking = yield* Effect.forkChild(Effect.flip(ways(model)[way]))
+    yield* fake.received(0)
+    yield* TestClock.adjust("50 millis")
+    const { reason } = yield* Fiber.join(asking)
+    assert.deepStrictEqual(plain(reason), { _tag: "TimeoutError", seconds: 0.05 })
+    assert.isFalse(yield* fake.closed(0))
+    assert.lengthOf(yield* fake.requests, 1)
+  })
 
   it.effect("a stream that stalls after a chunk times out after yielding it", function* () {
     const { fake, model } = yield* against(always([...Fake.sse(checkpoint), Fake.stall]), { chunk: "200 millis" })
@@ -474,18 +469,16 @@ describe("the key", () => {
     return Model.use((model) => model.generate(question)).pipe(Effect.provide(layer))
   }
 
-  for (const [name, keys] of [
+  it.live.each([
     ["GEMINI_API_KEY wins", { GEMINI_API_KEY: "right", GOOGLE_API_KEY: "wrong" }],
     ["GOOGLE_API_KEY is the second", { GOOGLE_API_KEY: "right" }],
     ["a blank one counts as none", { GEMINI_API_KEY: " ", GOOGLE_API_KEY: "right" }],
     ["space around it is not part of it", { GEMINI_API_KEY: " right\n" }]
-  ] as const) {
-    it.live(name, function* () {
-      const fake = yield* Fake.make(always(Fake.json(hello)), { key: "right" })
-      const answer = yield* asked({ ...keys, GOOGLE_GEMINI_BASE_URL: fake.url })
-      assert.strictEqual(answer.finishReason, "STOP")
-    })
-  }
+  ] as const)("%s", function* ([, keys]) {
+    const fake = yield* Fake.make(always(Fake.json(hello)), { key: "right" })
+    const answer = yield* asked({ ...keys, GOOGLE_GEMINI_BASE_URL: fake.url })
+    assert.strictEqual(answer.finishReason, "STOP")
+  })
 
   it.live("options take the place of the environment, and one model answers every request", function* () {
     const fake = yield* Fake.make(always(Fake.json(hello)), { key: "right" })
@@ -537,29 +530,27 @@ describe("the recordings of gemini-cli", () => {
       [decoded].flat().flatMap(({ candidates }) => candidates?.[0]?.content?.parts ?? [])
     )
 
-  for (const name of [
+  it.live.each([
     "api-resilience",
     "context-compress-interactive.compress-failure",
     "context-compress-interactive.compress",
     "json-output.france",
     "parallel-tools"
-  ]) {
-    it.live(name, NodeServices.layer, function* () {
-      const fs = yield* FileSystem.FileSystem
-      const file = yield* fs.readFileString(`${import.meta.dirname}/../../fixtures/recordings/${name}.responses`)
-      const { fake, model } = yield* against(yield* Fake.replay(file))
-      const lines = file.split("\n").filter((line) => line !== "")
-      for (const line of lines) {
-        const { method, response } = yield* Schema.decodeEffect(Line)(line)
-        const parts =
-          method === "generateContent"
-            ? (yield* Effect.tap(model.generate(question), Schema.encodeUnknownEffect(ModelAnswer))).content.parts
-            : (yield* Stream.runCollect(model.stream(question))).flatMap((chunk) => chunk.parts)
-        assert.deepStrictEqual(nativeContent({ role: "model", parts }).parts, yield* partsOf(response))
-      }
-      assert.lengthOf(yield* fake.requests, lines.length)
-    })
-  }
+  ])("%s", NodeServices.layer, function* (name) {
+    const fs = yield* FileSystem.FileSystem
+    const file = yield* fs.readFileString(`${import.meta.dirname}/../../fixtures/recordings/${name}.responses`)
+    const { fake, model } = yield* against(yield* Fake.replay(file))
+    const lines = file.split("\n").filter((line) => line !== "")
+    for (const line of lines) {
+      const { method, response } = yield* Schema.decodeEffect(Line)(line)
+      const parts =
+        method === "generateContent"
+          ? (yield* Effect.tap(model.generate(question), Schema.encodeUnknownEffect(ModelAnswer))).content.parts
+          : (yield* Stream.runCollect(model.stream(question))).flatMap((chunk) => chunk.parts)
+      assert.deepStrictEqual(nativeContent({ role: "model", parts }).parts, yield* partsOf(response))
+    }
+    assert.lengthOf(yield* fake.requests, lines.length)
+  })
 })
 
 describe("the API's description of a model", () => {
@@ -601,13 +592,11 @@ describe("the API's description of a model", () => {
     ["a connection that breaks", [Fake.drop], "NetworkError"],
     ["an answer without limits", Fake.json({ name: "models/x" }), "InvalidResponseError"]
   ]
-  for (const [what, answer, reason] of failures) {
-    it.live(`is unknown after ${what}, and requested again`, function* () {
-      const { ask, fake } = yield* describing(() => answer)
-      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(ask("gemini-x"))).reason._tag, reason)
-      assert.lengthOf(yield* fake.lookups, 2)
-    })
-  }
+  it.live.each(failures)("is unknown after %s, and requested again", function* ([, answer, reason]) {
+    const { ask, fake } = yield* describing(() => answer)
+    for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(ask("gemini-x"))).reason._tag, reason)
+    assert.lengthOf(yield* fake.lookups, 2)
+  })
 
   it.live("closes its socket when interrupted or late", function* () {
     const asked = yield* Deferred.make<void>()

@@ -65,15 +65,13 @@ describe("the events of an answer", () => {
       "with comments in between",
       [...Array<string>(9).fill(": PROCESSING\n\n"), `data: ${first}\n\n`, `data: ${second}\n\ndata: [DONE]\n\n`]
     ]
-  ])("are read %s", ([, pieces]) =>
-    Effect.gen(function* () {
-      const said = (yield* read(answering(pieces))).filter((event) => JSON.stringify(event) !== "{}")
-      assert.deepStrictEqual(
-        said.filter((event) => event !== endMark),
-        [one, two]
-      )
-    })
-  )
+  ])("are read %s", function* ([, pieces]) {
+    const said = (yield* read(answering(pieces))).filter((event) => JSON.stringify(event) !== "{}")
+    assert.deepStrictEqual(
+      said.filter((event) => event !== endMark),
+      [one, two]
+    )
+  })
 
   it.effect("are told in their own words where they are not JSON, without the key", function* () {
     const { message } = yield* Effect.flip(read(answering([`data: ${first}\n\n`, "data: no quota for sk-secret\n\n"])))

@@ -1,8 +1,5 @@
 import { Effect, Layer, Predicate, Result, Stream } from "effect"
 import { Chat as AiChat } from "effect/ai"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
 import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
@@ -13,6 +10,7 @@ import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { Chats, Models, Palimpsest } from "../../../src/index.ts"
 import * as Home from "../../../src/layers/assembly/Home.ts"
+import { newFolder } from "../../support/paths.ts"
 import { anthropic, type Dialect, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -125,7 +123,7 @@ describe.each(compacting.map((each) => [each.dialect.name, each] as const))("%s"
       .flatMap((message) => (Predicate.hasProperty(message, "content") ? message.content : message))
 
   it.live("is kept in a stored session, and sent again by the next process", function* () {
-    const home = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compacted-"))
+    const home = newFolder("compacted-")
     const server = yield* compactingServer(each)
     const ask = (question: string) =>
       Effect.flatMap(Chats.open("one"), (chat) => Stream.runDrain(chat.send(question))).pipe(

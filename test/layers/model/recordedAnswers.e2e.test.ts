@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Result, Stream } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
@@ -7,6 +6,7 @@ import { Model } from "../../../src/services/model/Model.ts"
 import { root } from "../../support/paths.ts"
 import { anthropic, chat, type Dialect, gemini, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Answers that providers really gave, from the test suites of other programs, through our models. */
 
@@ -102,37 +102,35 @@ describe("answers of real providers", () => {
     )
   })
 
-  it.live.each(Object.entries(answers))("%s", ([name, expected]) =>
-    Effect.gen(function* () {
-      const { dialect } = expected
-      const server = yield* Server.make(() => recorded(expected, name))
-      const model = yield* Effect.provide(Model, yield* Layer.build(dialect.layer(server.url, "a-key-for-nobody")))
-      const asked = Stream.runCollect(model.stream({ model: dialect.model, contents: [user(text("hello"))] }))
-      const result = yield* Effect.result(asked)
-      if (expected.fails !== undefined) {
-        assert.isTrue(Result.isFailure(result))
-        if (Result.isFailure(result)) assert.deepInclude(result.failure.reason, expected.fails)
-        return
-      }
-      if (Result.isFailure(result)) return yield* result.failure
-      const parts = result.success.flatMap((chunk) => chunk.parts)
-      const words = parts.filter((part) => part.text !== undefined && !isThought(part)).map((part) => part.text)
-      const thoughts = parts.filter(isThought).map((part) => part.text)
-      if (expected.begins !== undefined) assert.isTrue(words.join("").startsWith(expected.begins), words.join(""))
-      if (expected.thinks !== undefined) assert.isTrue(thoughts.join("").startsWith(expected.thinks), thoughts.join(""))
-      assert.strictEqual(
-        parts.some((part) => part.thoughtSignature !== undefined),
-        expected.isSigned ?? false
-      )
-      if (expected.parts !== undefined) {
-        const calls = parts.filter((part) => part.functionCall !== undefined)
-        const said = words.join("") === "" ? [] : [text(words.join(""))]
-        assert.deepStrictEqual([...said, ...calls], expected.parts)
-      }
-      assert.strictEqual(result.success.at(-1)?.finishReason ?? "", expected.finishReason ?? "STOP")
-      if (expected.usage !== undefined) {
-        assert.deepStrictEqual(result.success.findLast((chunk) => chunk.usage !== undefined)?.usage, expected.usage)
-      }
-    })
-  )
+  it.live.each(Object.entries(answers))("%s", function* ([name, expected]) {
+    const { dialect } = expected
+    const server = yield* Server.make(() => recorded(expected, name))
+    const model = yield* Effect.provide(Model, yield* Layer.build(dialect.layer(server.url, "a-key-for-nobody")))
+    const asked = Stream.runCollect(model.stream({ model: dialect.model, contents: [user(text("hello"))] }))
+    const result = yield* Effect.result(asked)
+    if (expected.fails !== undefined) {
+      assert.isTrue(Result.isFailure(result))
+      if (Result.isFailure(result)) assert.deepInclude(result.failure.reason, expected.fails)
+      return
+    }
+    if (Result.isFailure(result)) return yield* result.failure
+    const parts = result.success.flatMap((chunk) => chunk.parts)
+    const words = parts.filter((part) => part.text !== undefined && !isThought(part)).map((part) => part.text)
+    const thoughts = parts.filter(isThought).map((part) => part.text)
+    if (expected.begins !== undefined) assert.isTrue(words.join("").startsWith(expected.begins), words.join(""))
+    if (expected.thinks !== undefined) assert.isTrue(thoughts.join("").startsWith(expected.thinks), thoughts.join(""))
+    assert.strictEqual(
+      parts.some((part) => part.thoughtSignature !== undefined),
+      expected.isSigned ?? false
+    )
+    if (expected.parts !== undefined) {
+      const calls = parts.filter((part) => part.functionCall !== undefined)
+      const said = words.join("") === "" ? [] : [text(words.join(""))]
+      assert.deepStrictEqual([...said, ...calls], expected.parts)
+    }
+    assert.strictEqual(result.success.at(-1)?.finishReason ?? "", expected.finishReason ?? "STOP")
+    if (expected.usage !== undefined) {
+      assert.deepStrictEqual(result.success.findLast((chunk) => chunk.usage !== undefined)?.usage, expected.usage)
+    }
+  })
 })

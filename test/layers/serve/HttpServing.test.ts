@@ -199,11 +199,16 @@ const cases: ReadonlyArray<Case> = [
   { name: "a model that does not fit", ...post("/v1/sessions", { model: "x".repeat(300) }), ...bad }
 ]
 
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object } | undefined>>>>
+}
+const openApi = Effect.runSync(
+  Effect.cached(Effect.flatMap(started, ({ ask }) => json<OpenApi>(() => ask("GET", "/openapi.json"))))
+)
+
 /** The statuses that the OpenAPI document has for a request; undefined for an address that it does not have. */
 const documentedAt = Effect.fnUntraced(function* (method: string, place: string) {
-  const { ask } = yield* started
-  type Paths = Readonly<Record<string, Readonly<Record<string, { readonly responses: object } | undefined>>>>
-  const { paths } = yield* json<{ readonly paths: Paths }>(() => ask("GET", "/openapi.json"))
+  const { paths } = yield* openApi
   const [, operations] =
     Object.entries(paths).find(([template]) =>
       new RegExp(`^${template.replace(/\/$/, "/?").replace(/\{\w+\}/g, "[^/]+")}$`).test(place)
@@ -561,73 +566,69 @@ describe("streams", () => {
   })
 })
 
-describe("a server whose user has windows and prices of models", () => {
-  it.live("counts sessions with them", function* () {
-    const own = newHome()
-    const price = { input: 1_000_000, output: 1_000_000 }
-    writeFileSync(
-      join(own, "settings.json"),
-      JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
-    )
-    const { ask } = yield* startServer({ home: own })
-    const metrics = Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text())
-    const counters = Effect.map(
-      metrics,
-      (text) => (name: string) => Number(new RegExp(`^palimpsest_${name}[^\\n]* ([\\d.]+)$`, "m").exec(text)?.[1] ?? 0)
-    )
-    const before = yield* counters
-    yield* Effect.promise(async () => {
-      await ask("POST", "/v1/sessions", { body: { id: "one" } })
-      await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
-    })
-    const after = yield* counters
-    for (const [, name = ""] of (yield* metrics).matchAll(/^# TYPE (\S+) counter$/gm)) assert.match(name, /_total$/)
-    // Those of other tests may end meanwhile.
-    for (const name of ["running_turns", "open_streams"])
-      yield* untilThere(Effect.map(counters, (now) => now(name) <= before(name)))
-    assert.strictEqual(after(`turns_total\\{status="answered"\\}`), before(`turns_total\\{status="answered"\\}`) + 1)
-    interface Read {
-      readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
-    }
-    const { totals } = yield* json<Read>(() => ask("GET", "/v1/sessions/one"))
-    const ledger = yield* json<Read>(() => ask("GET", "/v1/sessions/one/ledger"))
-    assert.strictEqual(totals.window, 50_000)
-    // One token of the message and two of the answer, at a dollar each.
-    assert.strictEqual(totals.cost.total, 3)
-    assert.deepStrictEqual(ledger.totals, totals)
-    const listed = Effect.map(
-      json<{ readonly sessions: ReadonlyArray<Read> }>(() => ask("GET", "/v1/sessions?totals=true")),
-      ({ sessions }) => sessions[0]?.totals.cost.total
-    )
-    assert.strictEqual(yield* listed, 3)
-    writeFileSync(
-      join(own, "settings.json"),
-      JSON.stringify({ models: { "gemini-2.5-flash": { price: { input: 500_000, output: 500_000 } } } })
-    )
-    assert.strictEqual(yield* listed, 1.5)
+it.live("a server whose user has windows and prices of models counts sessions with them", function* () {
+  const own = newHome()
+  const price = { input: 1_000_000, output: 1_000_000 }
+  writeFileSync(
+    join(own, "settings.json"),
+    JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
+  )
+  const { ask } = yield* startServer({ home: own })
+  const metrics = Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text())
+  const counters = Effect.map(
+    metrics,
+    (text) => (name: string) => Number(new RegExp(`^palimpsest_${name}[^\\n]* ([\\d.]+)$`, "m").exec(text)?.[1] ?? 0)
+  )
+  const before = yield* counters
+  yield* Effect.promise(async () => {
+    await ask("POST", "/v1/sessions", { body: { id: "one" } })
+    await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
   })
+  const after = yield* counters
+  for (const [, name = ""] of (yield* metrics).matchAll(/^# TYPE (\S+) counter$/gm)) assert.match(name, /_total$/)
+  // Those of other tests may end meanwhile.
+  for (const name of ["running_turns", "open_streams"])
+    yield* untilThere(Effect.map(counters, (now) => now(name) <= before(name)))
+  assert.strictEqual(after(`turns_total\\{status="answered"\\}`), before(`turns_total\\{status="answered"\\}`) + 1)
+  interface Read {
+    readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
+  }
+  const { totals } = yield* json<Read>(() => ask("GET", "/v1/sessions/one"))
+  const ledger = yield* json<Read>(() => ask("GET", "/v1/sessions/one/ledger"))
+  assert.strictEqual(totals.window, 50_000)
+  // One token of the message and two of the answer, at a dollar each.
+  assert.strictEqual(totals.cost.total, 3)
+  assert.deepStrictEqual(ledger.totals, totals)
+  const listed = Effect.map(
+    json<{ readonly sessions: ReadonlyArray<Read> }>(() => ask("GET", "/v1/sessions?totals=true")),
+    ({ sessions }) => sessions[0]?.totals.cost.total
+  )
+  assert.strictEqual(yield* listed, 3)
+  writeFileSync(
+    join(own, "settings.json"),
+    JSON.stringify({ models: { "gemini-2.5-flash": { price: { input: 500_000, output: 500_000 } } } })
+  )
+  assert.strictEqual(yield* listed, 1.5)
 })
 
-describe("the limit of sessions", () => {
-  it.live("is exact", function* () {
-    const { ask } = yield* startServer({
-      home: newHome(),
-      settings: { tenants: { acme: { limits: { sessions: 11 } } } }
-    })
-    const create = (id: string) =>
-      Effect.map(
-        Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } })),
-        ({ status }) => status
-      )
-    const made = yield* Effect.forEach(Array.from({ length: 13 }), (_, at) => create(`s${at}`))
-    assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
-    yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
-    assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
-    for (const id of ["s4", "s5", "s6"]) yield* Effect.promise(() => ask("DELETE", `/v1/sessions/${id}`))
-    const ids = Array.from({ length: 8 }, (_, at) => `t${at}`)
-    const atOnce = yield* Effect.forEach(ids, create, { concurrency: "unbounded" })
-    assert.deepStrictEqual(atOnce.sort(), [201, 201, 201, 429, 429, 429, 429, 429])
+it.live("the limit of sessions is exact", function* () {
+  const { ask } = yield* startServer({
+    home: newHome(),
+    settings: { tenants: { acme: { limits: { sessions: 11 } } } }
   })
+  const create = (id: string) =>
+    Effect.map(
+      Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } })),
+      ({ status }) => status
+    )
+  const made = yield* Effect.forEach(Array.from({ length: 13 }), (_, at) => create(`s${at}`))
+  assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
+  yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
+  assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+  for (const id of ["s4", "s5", "s6"]) yield* Effect.promise(() => ask("DELETE", `/v1/sessions/${id}`))
+  const ids = Array.from({ length: 8 }, (_, at) => `t${at}`)
+  const atOnce = yield* Effect.forEach(ids, create, { concurrency: "unbounded" })
+  assert.deepStrictEqual(atOnce.sort(), [201, 201, 201, 429, 429, 429, 429, 429])
 })
 
 describe("the tools of served sessions", () => {

@@ -29,8 +29,7 @@ describe("the journal of turns", () => {
     "forgets what the engine has of a session, and of no other one",
     Layer.provideMerge(SqlTurnJournal.layer, SqliteClient.layer(":memory:")),
     function* () {
-      const journal = yield* TurnJournal
-      if (journal === undefined) return assert.fail("there is no journal")
+      const journal = (yield* TurnJournal) ?? assert.fail("there is no journal")
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE cluster_messages (id INTEGER, entity_id TEXT)`
       yield* sql`CREATE TABLE cluster_replies (request_id INTEGER)`
@@ -53,8 +52,7 @@ describe("the journal of turns", () => {
     "stores events once when it closes after the commit",
     Layer.provideMerge(SqlTurnJournal.layer, closing),
     function* () {
-      const journal = yield* TurnJournal
-      if (journal === undefined) return assert.fail("there is no journal")
+      const journal = (yield* TurnJournal) ?? assert.fail("there is no journal")
       const sql = yield* SqlClient.SqlClient
       yield* journal.take("local", "one", "owner")
       const event = { number: 1, message: "m1", event: { _tag: "TurnStarted", text: "Hello" } } as const

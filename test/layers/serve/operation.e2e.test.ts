@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import type { ServeStore } from "../../../src/layers/assembly/LiveServe.ts"
 import { needs, programOf } from "../../support/machine.ts"
 import { databases, freePort } from "../../support/postgres.ts"
-import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+import { eventsOf, newHome, type Server, startServer, tokens } from "../../support/server.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What docs/serve.md tells operators to do, done as it says. */
@@ -28,8 +28,6 @@ const execute = (command: string, env: Env) =>
       env: { PATH: `${path.dirname(programOf("PostgreSQL") ?? "/bin/sh")}:${process.env["PATH"] ?? ""}`, ...env }
     })
   )
-
-type Server = Effect.Success<ReturnType<typeof startServer>>
 
 /** Sends a message to its end. Returns its words. */
 const answered = async ({ ask }: Server, session: string, id: string): Promise<string> => {

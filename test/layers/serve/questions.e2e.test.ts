@@ -1,20 +1,16 @@
-import { Effect } from "effect"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
-import { type eventsOf, newHome, reading, startServer } from "../../support/server.ts"
-import { overEachEngine, overEachStore, type TestedStore } from "../../support/serveStores.ts"
+import { type eventsOf, newHome, reading, type Server } from "../../support/server.ts"
+import { overEachEngine, overEachStore, servingOver } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * Questions of a turn that clients answer: calls of their own tools, and calls that need approval. The same over every store, which is tried with
  * what a restart finds again.
  */
-
-type Server = Effect.Success<ReturnType<typeof startServer>>
 
 const one = "/v1/sessions/one"
 const lookUp = {
@@ -55,22 +51,6 @@ const calling =
     return Object.keys(results).length === 0 ? calls(...made) : JSON.stringify(results)
   }
 
-const serving = <A>(
-  options: {
-    readonly home: string
-    readonly store: TestedStore
-    readonly answers: ScriptedModel.Answers
-    readonly settings?: ServeSettings
-  },
-  use: (server: Server) => Promise<A>
-) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const server = yield* startServer({ ...options, store: yield* options.store.at(options.home) })
-      return yield* Effect.promise(() => use(server))
-    })
-  )
-
 const fieldsOf = (found: ReturnType<typeof eventsOf>[number] | undefined): Readonly<Record<string, unknown>> => ({
   ...found?.event
 })
@@ -78,8 +58,11 @@ const fieldsOf = (found: ReturnType<typeof eventsOf>[number] | undefined): Reado
 const said = (events: ReturnType<typeof eventsOf>) =>
   events.flatMap(({ event }) => (event._tag === "Content" ? [event.text ?? ""] : [])).join("")
 
-const open = async ({ ask }: Server): Promise<ReadonlyArray<{ readonly call: string; readonly kind: string }>> =>
-  JSON.parse(await (await ask("GET", one)).text()).questions
+/** The calls that are asked about. */
+const open = async ({ ask }: Server): Promise<ReadonlyArray<string>> => {
+  const { questions } = JSON.parse(await (await ask("GET", one)).text())
+  return questions.map(({ call }: { readonly call: string }) => call)
+}
 
 const status = async (asking: Promise<Response>) => (await asking).status
 
@@ -97,6 +80,8 @@ const desk = (home: string, deadline?: number) => ({
 })
 
 overEachStore((store) => {
+  const serving = servingOver(store)
+
   describe.concurrent(`questions and restarts over ${store._tag}`, () => {
     it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
       const shown: Array<ModelRequest["tools"]> = []
@@ -105,7 +90,7 @@ overEachStore((store) => {
         const script = calling(["look_up_order", { order: "7" }, "c1"])
         return typeof script === "function" ? script(request, index) : "none"
       }
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         assert.strictEqual((await create(server, { tools: [lookUp] })).status, 201)
         const stream = await send(server)
         const [question] = await stream.until("Question")
@@ -116,10 +101,7 @@ overEachStore((store) => {
           args: { order: "7" },
           detail: null
         })
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c1"]
-        )
+        assert.deepStrictEqual(await open(server), ["c1"])
         assert.include(JSON.stringify(shown[0]), `"look_up_order","description":"Looks up an order"`)
         const result = { result: { state: "on its way", days: 2 } }
         assert.strictEqual(await answer(server, "c9", result), 404)
@@ -142,20 +124,17 @@ overEachStore((store) => {
       const home = newHome()
       const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
       const settings = { drainSeconds: 0 }
-      const deadline = yield* serving({ home, store, answers, settings }, async (server) => {
+      const deadline = yield* serving({ home, answers, settings }, async (server) => {
         await create(server, { tools: [lookUp] })
         const stream = await send(server)
         const questions = await stream.until("Question", 2)
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
         return questions.map(fieldsOf).find(({ call }) => call === "c2")?.["deadline"]
       })
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, answers, settings }, async (server) => {
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
         assert.strictEqual(await answer(server, "c1", { result: "lost" }), 409)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c2"]
-        )
+        assert.deepStrictEqual(await open(server), ["c2"])
         const stream = await send(server)
         const questions = await stream.until("Question", store._tag === "Files" ? 1 : 2)
         assert.deepInclude(fieldsOf(questions.at(-1)), { call: "c2" })
@@ -171,13 +150,13 @@ overEachStore((store) => {
     it.live("a stop does not wait for a turn that waits for its client", function* () {
       const home = newHome()
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      const began = yield* serving({ home, store, answers, settings: { drainSeconds: 60 } }, async (server) => {
+      const began = yield* serving({ home, answers, settings: { drainSeconds: 60 } }, async (server) => {
         await create(server, { tools: [lookUp] })
         await (await send(server)).until("Question")
         return Date.now()
       })
       assert.isBelow(Date.now() - began, 10_000)
-      yield* serving({ home, store, answers, settings: { drainSeconds: 0 } }, async (server) => {
+      yield* serving({ home, answers, settings: { drainSeconds: 0 } }, async (server) => {
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
         const stream = await send(server)
         await stream.until("TurnEnded")
@@ -191,7 +170,7 @@ overEachStore((store) => {
       const answers: ScriptedModel.Answers = (request) =>
         Object.keys(resultsIn(request)).length === 0 ? sleeping : asking
       const settings = { tools: true, approve: "all", drainSeconds: 60 } as const
-      const began = yield* serving({ home: newHome(), store, answers, settings }, async (server) => {
+      const began = yield* serving({ answers, settings }, async (server) => {
         await create(server, { tools: [lookUp] })
         await (await send(server)).until("ToolCallStarted")
         return Date.now()
@@ -203,11 +182,11 @@ overEachStore((store) => {
       const home = newHome()
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
       const settings = { drainSeconds: 0 }
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, answers, settings }, async (server) => {
         await create(server, { tools: [lookUp] })
         await (await send(server)).until("Question")
       })
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, answers, settings }, async (server) => {
         await server.ask("PATCH", one, { body: { tools: null } })
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
         const stream = await send(server)
@@ -221,12 +200,12 @@ overEachStore((store) => {
         const home = newHome()
         const script = calling(["look_up_order", { order: "7" }, "c1"])
         const settings = { drainSeconds: 0 }
-        yield* serving({ home, store, answers: script, settings }, async (server) => {
+        yield* serving({ home, answers: script, settings }, async (server) => {
           await create(server, { tools: [lookUp] })
           await (await send(server)).until("Question")
         })
         const answers: ScriptedModel.Answers = (request) => JSON.stringify(resultsIn(request))
-        yield* serving({ home, store, answers, settings }, async (server) => {
+        yield* serving({ home, answers, settings }, async (server) => {
           const stream = await send(server, "m2", "Never mind.")
           await stream.until("TurnEnded")
           assert.include(said(stream.events()), "Operation Cancelled")
@@ -243,7 +222,7 @@ overEachStore((store) => {
         const { body, file } = desk(home)
         const shell = ["run_shell_command", { command: `echo run >> ${file}; sleep 30` }, "c1"] as const
         const answers = calling(shell, write(`${file}.other`, "c2"))
-        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+        yield* serving({ home, answers, settings: deskSettings }, async (server) => {
           await create(server, body)
           const stream = await send(server)
           await stream.until("Question")
@@ -252,13 +231,10 @@ overEachStore((store) => {
           // The shell makes the file before it writes to it.
           while (!existsSync(file) || readFileSync(file, "utf8") === "") await setTimeout(20)
         })
-        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+        yield* serving({ home, answers, settings: deskSettings }, async (server) => {
           const stream = await send(server)
           await stream.until("Question", store._tag === "Files" ? 1 : 2)
-          assert.deepStrictEqual(
-            (await open(server)).map(({ call }) => call),
-            ["c2"]
-          )
+          assert.deepStrictEqual(await open(server), ["c2"])
           assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
           await stream.until("TurnEnded")
           assert.include(said(stream.events()), "the server stopped while this call may have been running")
@@ -274,11 +250,11 @@ overEachStore((store) => {
       const shell = ["run_shell_command", { command: `echo run >> ${file}; echo done` }, "c1"] as const
       const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
       const free = { ...deskSettings, approve: "all" as const }
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
+      yield* serving({ home, answers, settings: free }, async (server) => {
         await create(server, { ...body, tools: [lookUp] })
         await (await send(server)).until("Question")
       })
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
+      yield* serving({ home, answers, settings: free }, async (server) => {
         assert.strictEqual(await answer(server, "c2", { result: "sent" }), 204)
         const stream = await send(server)
         await stream.until("TurnEnded")
@@ -294,7 +270,7 @@ overEachStore((store) => {
       const shell = ["run_shell_command", { command: `sleep 1; echo run >> ${file}` }, "c1"] as const
       const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
       const free = { ...deskSettings, approve: "all" as const, drainSeconds: 20 }
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
+      yield* serving({ home, answers, settings: free }, async (server) => {
         await create(server, { ...body, tools: [lookUp] })
         const stream = await send(server)
         await stream.until("Question")
@@ -307,19 +283,16 @@ overEachStore((store) => {
       const home = newHome()
       const { body, file } = desk(home)
       const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
-      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+      yield* serving({ home, answers, settings: deskSettings }, async (server) => {
         await create(server, body)
         await (await send(server)).until("Question")
       })
       assert.isFalse(existsSync(file))
-      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+      yield* serving({ home, answers, settings: deskSettings }, async (server) => {
         assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
         const stream = await send(server)
         await stream.until("Question", store._tag === "Files" ? 1 : 2)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c2"]
-        )
+        assert.deepStrictEqual(await open(server), ["c2"])
         assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
         await stream.until("TurnEnded")
         assert.isTrue(existsSync(file) && existsSync(`${file}.other`))
@@ -334,10 +307,12 @@ overEachStore((store) => {
 })
 
 overEachEngine((store) => {
+  const serving = servingOver(store)
+
   describe.concurrent(`questions over ${store._tag}`, () => {
     it.live("what is nested too deep is refused as what it is", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
         const schema = (levels: number) => `{"type":"object","default":${nested(levels)}}`
         const tools = (levels: number) =>
@@ -362,15 +337,12 @@ overEachEngine((store) => {
 
     it.live("several calls wait at the same time, and an error is told to the model", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, { tools: [lookUp] })
         const stream = await send(server)
         await stream.until("Question", 2)
         assert.strictEqual(await answer(server, "c2", { error: "there is no order 8" }), 204)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c1"]
-        )
+        assert.deepStrictEqual(await open(server), ["c1"])
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
         await stream.until("TurnEnded")
         assert.strictEqual(
@@ -383,7 +355,7 @@ overEachEngine((store) => {
     it.live("a late answer to a question is none to a later one, whose call has the same id", function* () {
       const answers: ScriptedModel.Answers = (_request, index) =>
         index % 2 === 0 ? calls(["look_up_order", { order: "7" }, "c1"]) : "done"
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, { tools: [lookUp] })
         const first = await send(server)
         await first.until("Question")
@@ -393,10 +365,7 @@ overEachEngine((store) => {
         const [question] = await second.until("Question")
         assert.strictEqual(fieldsOf(question)["call"], "c1~2")
         assert.strictEqual(await answer(server, "c1", { result: "one" }), 204)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c1~2"]
-        )
+        assert.deepStrictEqual(await open(server), ["c1~2"])
         assert.strictEqual(await answer(server, "c1~2", { result: "two" }), 204)
         await second.until("TurnEnded")
       })
@@ -409,7 +378,7 @@ overEachEngine((store) => {
         asked.push(request)
         return typeof script === "function" ? script(request, index) : "none"
       }
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, { tools: [lookUp] })
         const stream = await send(server)
         const ids = (await stream.until("Question", 2)).map((question) => String(fieldsOf(question)["call"]))
@@ -423,7 +392,7 @@ overEachEngine((store) => {
 
     it.live("at the deadline the model is told that nobody answered", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, { tools: [{ ...lookUp, deadline: 300 }] })
         const stream = await send(server)
         await stream.until("TurnEnded")
@@ -435,7 +404,7 @@ overEachEngine((store) => {
 
     it.live("a cancelled turn takes no answer", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, { tools: [lookUp] })
         const stream = await send(server)
         await stream.until("Question")
@@ -447,7 +416,7 @@ overEachEngine((store) => {
     })
 
     it.live("a turn is cancelled as soon as its message is accepted", function* () {
-      yield* serving({ home: newHome(), store, answers: () => ScriptedModel.hang }, async (server) => {
+      yield* serving({ answers: () => ScriptedModel.hang }, async (server) => {
         await create(server, {})
         const stream = await send(server)
         const cancelled = await server.ask("POST", `${one}/cancel`)
@@ -469,7 +438,7 @@ overEachEngine((store) => {
         )
         return "answered"
       }
-      yield* serving({ home: newHome(), store, answers }, async (server) => {
+      yield* serving({ answers }, async (server) => {
         await create(server, {})
         await (await send(server, "m1")).until("TurnEnded")
         const change = (body: object) => status(server.ask("PATCH", one, { body }))
@@ -495,7 +464,7 @@ overEachEngine((store) => {
       const home = newHome()
       const { body, file } = desk(home)
       const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
-      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+      yield* serving({ home, answers, settings: deskSettings }, async (server) => {
         await create(server, body)
         const stream = await send(server)
         const [question] = await stream.until("Question")
@@ -529,7 +498,7 @@ overEachEngine((store) => {
         const task = JSON.stringify(request.contents).includes("second") ? "second" : "first"
         return calls(write(`${file}.${task}`, "w1"))
       }
-      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+      yield* serving({ home, answers, settings: deskSettings }, async (server) => {
         await create(server, body)
         const stream = await send(server)
         const first = (await stream.until("Question")).map(fieldsOf).at(-1)
@@ -564,7 +533,7 @@ overEachEngine((store) => {
             ? "done"
             : calls(["list_directory", { dir_path: "." }, "c1"], ["generalist", { request: "write" }, "c2"])
         }
-        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+        yield* serving({ home, answers, settings: deskSettings }, async (server) => {
           await create(server, body)
           const asked: Array<unknown> = []
           for (const message of ["m1", "m2"]) {
@@ -585,7 +554,7 @@ overEachEngine((store) => {
       const home = newHome()
       const { body, file } = desk(home, 200)
       const answers = calling(write(file, "c1"))
-      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+      yield* serving({ home, answers, settings: deskSettings }, async (server) => {
         await create(server, {})
         const first = await send(server)
         await first.until("TurnEnded")

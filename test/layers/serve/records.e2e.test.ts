@@ -1,10 +1,9 @@
-import { Effect } from "effect"
 import { utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
-import { newHome, reading, startServer, tokens } from "../../support/server.ts"
-import { overEachStore } from "../../support/serveStores.ts"
+import { newHome, reading, type Server, tokens } from "../../support/server.ts"
+import { overEachStore, servingOver } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Sessions as records of a product: metadata, lists, and everything of a tenant, exported and deleted. The same over every store. */
@@ -17,23 +16,12 @@ interface Row {
 
 overEachStore((store) => {
   describe.concurrent(`records over ${store._tag}`, () => {
+    const servingStore = servingOver(store)
     const serving = (
       answers: Answers,
-      use: (server: Effect.Success<ReturnType<typeof startServer>>, home: string) => Promise<void>,
+      use: (server: Server, home: string) => Promise<void>,
       limits: NonNullable<ServeSettings["limits"]> = {}
-    ) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const home = newHome()
-          const server = yield* startServer({
-            home,
-            store: yield* store.at(home),
-            answers,
-            settings: { drainSeconds: 0, limits }
-          })
-          yield* Effect.promise(() => use(server, home))
-        })
-      )
+    ) => servingStore({ answers, settings: { drainSeconds: 0, limits } }, use)
     const json = async (asking: Promise<Response>) => JSON.parse(await (await asking).text())
 
     it.live("of two changes at the same time none is lost", function* () {
@@ -63,14 +51,8 @@ overEachStore((store) => {
 
     it.live("a client that goes on from what it read before a restart is told of what happened since", function* () {
       const home = newHome()
-      const place = yield* store.at(home)
-      const serve = <A>(use: (server: Effect.Success<ReturnType<typeof startServer>>) => Promise<A>) =>
-        Effect.scoped(
-          Effect.flatMap(
-            startServer({ home, store: place, answers: ["answered"], settings: { drainSeconds: 0 } }),
-            (server) => Effect.promise(() => use(server))
-          )
-        )
+      const serve = <A>(use: (server: Server) => Promise<A>) =>
+        servingStore({ home, answers: ["answered"], settings: { drainSeconds: 0 } }, use)
       const before = yield* serve(async ({ ask }) => {
         await ask("POST", "/v1/sessions", { body: { id: "one" } })
         return json(ask("GET", "/v1/sessions/one"))
@@ -230,20 +212,15 @@ overEachStore((store) => {
       const home = newHome()
       writeFileSync(join(home, "settings.json"), JSON.stringify({ sessionRetention: { maxCount: 1 } }))
       for (const id of ["one", "two"]) {
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const { ask } = yield* startServer({ home, store: yield* store.at(home), settings: { drainSeconds: 0 } })
-            yield* Effect.promise(async () => {
-              await ask("POST", "/v1/sessions", { body: { id, metadata: { of: `ZANZIBAR-${id}` } } })
-              await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })).text()
-              const listed: ReadonlyArray<Row> = (await json(ask("GET", "/v1/sessions"))).sessions
-              assert.deepStrictEqual(
-                listed.map((row) => row.id),
-                [id]
-              )
-            })
-          })
-        )
+        yield* servingStore({ home, settings: { drainSeconds: 0 } }, async ({ ask }) => {
+          await ask("POST", "/v1/sessions", { body: { id, metadata: { of: `ZANZIBAR-${id}` } } })
+          await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })).text()
+          const listed: ReadonlyArray<Row> = (await json(ask("GET", "/v1/sessions"))).sessions
+          assert.deepStrictEqual(
+            listed.map((row) => row.id),
+            [id]
+          )
+        })
         // Days later.
         if (store._tag === "Files") {
           utimesSync(join(home, "tenants", "acme", "sessions", `${id}.jsonl`), 1, 1)
@@ -262,8 +239,7 @@ overEachStore((store) => {
         function* () {
           const home = newHome()
           writeFileSync(join(home, "settings.json"), JSON.stringify({ store: `sqlite:${join(home, "own.db")}` }))
-          const { ask } = yield* startServer({ home, store: yield* store.at(home), settings: { drainSeconds: 0 } })
-          yield* Effect.promise(async () => {
+          yield* servingStore({ home, settings: { drainSeconds: 0 } }, async ({ ask }) => {
             const token = tokens.local
             await ask("POST", "/v1/sessions", { token, body: { id: "one", metadata: { of: "ZANZIBAR" } } })
             assert.include(store.stored(home), "ZANZIBAR")

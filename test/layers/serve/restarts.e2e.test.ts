@@ -2,7 +2,7 @@ import { Context, Effect, Exit, Fiber, Layer, Redacted, Schedule } from "effect"
 import { beforeEvents } from "../../../src/domain/serve/EventBuffer.ts"
 import { ApiTokens, hashOf } from "../../../src/services/serve/ApiTokens.ts"
 import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
-import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+import { eventsOf, newHome, type Server, serving, startServer, tokens } from "../../support/server.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What a server does when it stops and starts again, and when its tokens change: with the waits of a real clock. */
@@ -16,23 +16,16 @@ const one = "/v1/sessions/one"
 describe("a restart", () => {
   it.live("finds what was answered, and answers no message twice", function* () {
     const place = newHome()
-    const words = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startServer>>) {
-      const text = yield* Effect.promise(async () =>
-        (await server.ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
-      )
+    const words = async ({ ask }: Server) => {
+      const text = await (await ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
       return eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+    }
+    const first = yield* serving({ home: place, answers: ["first"] }, async (server) => {
+      await server.ask("POST", "/v1/sessions", { body: { id: "one" } })
+      return words(server)
     })
-    const first = yield* Effect.scoped(
-      Effect.gen(function* () {
-        const server = yield* startServer({ home: place, answers: ["first"] })
-        yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
-        return yield* words(server)
-      })
-    )
     // A model without answers: to ask it would be a failure.
-    const second = yield* Effect.scoped(
-      Effect.flatMap(startServer({ home: place, answers: [] }), (server) => words(server))
-    )
+    const second = yield* serving({ home: place, answers: [] }, words)
     assert.deepStrictEqual([first, second], [["first"], ["first"]])
   })
 
@@ -41,20 +34,15 @@ describe("a restart", () => {
       const home = newHome()
       const tags: Array<ReadonlyArray<string>> = []
       for (const answers of [["first"], []]) {
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            const { ask } = yield* startServer({ home, store: { _tag }, answers })
-            const headers = { "last-event-id": beforeEvents(0) }
-            yield* Effect.promise(async () => {
-              await ask("POST", "/v1/sessions", { body: { id: "one" } })
-              const sent = await ask("POST", `${one}/messages`, { headers, body: { id: "m1", text: "Hello" } })
-              const again = await ask("GET", `${one}/messages/m1/events`, { headers })
-              for (const text of [await sent.text(), await again.text()]) {
-                tags.push(eventsOf(text).flatMap(({ event: { _tag } }) => (_tag === "Ping" ? [] : [_tag])))
-              }
-            })
-          })
-        )
+        yield* serving({ home, store: { _tag }, answers }, async ({ ask }) => {
+          const headers = { "last-event-id": beforeEvents(0) }
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          const sent = await ask("POST", `${one}/messages`, { headers, body: { id: "m1", text: "Hello" } })
+          const again = await ask("GET", `${one}/messages/m1/events`, { headers })
+          for (const text of [await sent.text(), await again.text()]) {
+            tags.push(eventsOf(text).flatMap(({ event: { _tag } }) => (_tag === "Ping" ? [] : [_tag])))
+          }
+        })
       }
       const live = ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
       const later = _tag === "Files" ? ["Content", "TurnEnded"] : live
@@ -64,7 +52,7 @@ describe("a restart", () => {
 
   it.live("opens a session as soon as another server has closed it", function* () {
     const home = newHome()
-    const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
+    const send = ({ ask }: Server) =>
       Effect.promise(async () => {
         const response = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
         await response.text()
@@ -114,19 +102,14 @@ describe("a restart", () => {
 
   it.live("lets a running turn end first", function* () {
     const place = newHome()
-    const status = yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { ask } = yield* startServer({
-          home: place,
-          settings: { drainSeconds: 0 },
-          answers: () => ({ _tag: "Hang" })
-        })
-        yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
-        const response = yield* Effect.promise(() => ask("POST", `${one}/messages`, { body: { text: "Hello" } }))
-        return response.text().catch(() => "")
-      })
-    )
-    const events = eventsOf(yield* Effect.promise(() => status))
+    const options = { home: place, settings: { drainSeconds: 0 }, answers: () => ({ _tag: "Hang" }) as const }
+    const response = yield* serving(options, async ({ ask }) => {
+      await ask("POST", "/v1/sessions", { body: { id: "one" } })
+      const sent = await ask("POST", `${one}/messages`, { body: { text: "Hello" } })
+      // It is read while the server ends.
+      return { text: sent.text().catch(() => "") }
+    })
+    const events = eventsOf(yield* Effect.promise(() => response.text))
     assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
   })
 })
@@ -183,16 +166,14 @@ describe("a token that is revoked", () => {
   })
 })
 
-describe("a token that another tenant gets", () => {
-  it.live("is no longer one of the first", function* () {
-    const token = Redacted.make(tokens.acme)
-    const hash = hashOf(token)
-    let tenant = "acme"
-    const services = yield* Layer.build(ApiTokens.layer(Effect.sync(() => [{ tenant, hash }])))
-    const { revoked, tenantOf } = Context.get(services, ApiTokens)
-    const first = yield* Effect.forkChild(revoked(token, "acme"))
-    tenant = "zeta"
-    yield* Fiber.join(first)
-    assert.strictEqual(yield* tenantOf(token), "zeta")
-  })
+it.live("a token that another tenant gets is no longer one of the first", function* () {
+  const token = Redacted.make(tokens.acme)
+  const hash = hashOf(token)
+  let tenant = "acme"
+  const services = yield* Layer.build(ApiTokens.layer(Effect.sync(() => [{ tenant, hash }])))
+  const { revoked, tenantOf } = Context.get(services, ApiTokens)
+  const first = yield* Effect.forkChild(revoked(token, "acme"))
+  tenant = "zeta"
+  yield* Fiber.join(first)
+  assert.strictEqual(yield* tenantOf(token), "zeta")
 })

@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
-import { eventsOf, newHome, startServer } from "../../support/server.ts"
-import { overEachEngine } from "../../support/serveStores.ts"
+import { eventsOf, type Server } from "../../support/server.ts"
+import { overEachEngine, servingOver } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** How turns are answered: instruction, agent, model, parameters, schema and files. The same in one process and in a cluster. */
@@ -21,23 +21,18 @@ const base64 = (text: string) => Buffer.from(text).toString("base64")
 overEachEngine((store) => {
   describe.concurrent(`the options of a turn over ${store._tag}`, () => {
     /** Runs requests against a server, and returns what its model was asked. */
-    const serving = (
-      use: (ask: Effect.Success<ReturnType<typeof startServer>>["ask"], home: string) => Promise<void>
-    ) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const asked: Array<ModelRequest> = []
-          const answers: Answers = (request) => {
-            asked.push(request)
-            return `{"mood": "calm"}`
-          }
-          const home = newHome()
-          const { ask } = yield* startServer({ home, store: yield* store.at(home), answers })
-          yield* Effect.promise(() => use(ask, home))
-          return asked
-        })
+    const serving = (use: (ask: Server["ask"], home: string) => Promise<void>) => {
+      const asked: Array<ModelRequest> = []
+      const answers: Answers = (request) => {
+        asked.push(request)
+        return `{"mood": "calm"}`
+      }
+      return Effect.as(
+        servingOver(store)({ answers }, ({ ask }, home) => use(ask, home)),
+        asked
       )
-    const send = async (ask: Parameters<Parameters<typeof serving>[0]>[0], id: string, body: object = {}) => {
+    }
+    const send = async (ask: Server["ask"], id: string, body: object = {}) => {
       const response = await ask("POST", `${one}/messages`, { body: { id, text: "Hello", ...body } })
       const text = await response.text()
       const last = eventsOf(text).at(-1)?.event._tag

@@ -319,60 +319,58 @@ layer(NodeServices.layer)((it) => {
     })
   })
 
-  describe("concurrency", () => {
-    it.effect("50 lists beside renames, creations and deletions return consistent rows", () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { file, folder } = yield* made
-        // Old enough for a catalogue on the real clock.
-        yield* Effect.sleep("3 seconds")
-        const stores = FileSessionStore.layer(folder).pipe(
-          Layer.provide(Layer.succeed(FileStats, statFiles)),
-          Layer.provide(FileTempStore.folders)
-        )
-        let begun = 0
-        let done = 0
-        const wrong: Array<string> = []
-        const writing = Effect.gen(function* () {
-          const store = yield* SessionStore
-          for (let round = 1; round <= 40; round += 1) {
-            begun = round
-            yield* store.rename("s0000", `round ${round}`)
-            yield* fs.writeFileString(file(`n${round}.jsonl`), logOf(`n${round}`, "new"))
-            yield* fs.remove(file(`${idOf(round)}.jsonl`))
-            // A list in between writes the catalogue again: most rows differ.
-            if (round % 10 === 0) yield* fs.remove(file(".catalogue"), { force: true })
-            done = round
-            yield* Effect.yieldNow
-          }
-        }).pipe(Effect.provide(Layer.fresh(stores)))
-        const listing = Effect.gen(function* () {
-          const from = done
-          const rows = yield* SessionStore.use((store) => store.summaries)
-          const to = begun
-          const titled = rows.find(({ id }) => id === "s0000")?.title ?? ""
-          const round = Number(/^round (\d+)$/.exec(titled)?.[1] ?? (titled === "title of s0000" ? 0 : Number.NaN))
-          if (!(round >= from && round <= to)) wrong.push(`${titled}, expected ${from} to ${to}`)
-          const ids = new Set(rows.map(({ id }) => id))
-          for (let each = 1; each <= from; each += 1) {
-            if (!ids.has(`n${each}`)) wrong.push(`n${each} is missing after round ${from}`)
-            if (ids.has(idOf(each))) wrong.push(`${idOf(each)} is listed after round ${from}`)
-          }
-          for (const { firstPrompt, id } of rows) {
-            if (firstPrompt !== (id.startsWith("n") ? "new" : `words of ${id}`)) wrong.push(`${id}: ${firstPrompt}`)
-          }
-        }).pipe(Effect.provide(Layer.fresh(stores)))
-        yield* Effect.all([writing, ...Array.from({ length: 50 }, () => listing)], { concurrency: "unbounded" })
-        yield* Effect.all(
-          Array.from({ length: 5 }, () => listing),
-          { concurrency: "unbounded" }
-        )
-        assert.deepStrictEqual(wrong, [])
-        assert.deepStrictEqual(
-          (yield* fs.readDirectory(folder)).filter((name) => name.endsWith(".tmp")),
-          []
-        )
-      }).pipe(TestClock.withLive)
-    )
-  })
+  it.effect("concurrency 50 lists beside renames, creations and deletions return consistent rows", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, folder } = yield* made
+      // Old enough for a catalogue on the real clock.
+      yield* Effect.sleep("3 seconds")
+      const stores = FileSessionStore.layer(folder).pipe(
+        Layer.provide(Layer.succeed(FileStats, statFiles)),
+        Layer.provide(FileTempStore.folders)
+      )
+      let begun = 0
+      let done = 0
+      const wrong: Array<string> = []
+      const writing = Effect.gen(function* () {
+        const store = yield* SessionStore
+        for (let round = 1; round <= 40; round += 1) {
+          begun = round
+          yield* store.rename("s0000", `round ${round}`)
+          yield* fs.writeFileString(file(`n${round}.jsonl`), logOf(`n${round}`, "new"))
+          yield* fs.remove(file(`${idOf(round)}.jsonl`))
+          // A list in between writes the catalogue again: most rows differ.
+          if (round % 10 === 0) yield* fs.remove(file(".catalogue"), { force: true })
+          done = round
+          yield* Effect.yieldNow
+        }
+      }).pipe(Effect.provide(Layer.fresh(stores)))
+      const listing = Effect.gen(function* () {
+        const from = done
+        const rows = yield* SessionStore.use((store) => store.summaries)
+        const to = begun
+        const titled = rows.find(({ id }) => id === "s0000")?.title ?? ""
+        const round = Number(/^round (\d+)$/.exec(titled)?.[1] ?? (titled === "title of s0000" ? 0 : Number.NaN))
+        if (!(round >= from && round <= to)) wrong.push(`${titled}, expected ${from} to ${to}`)
+        const ids = new Set(rows.map(({ id }) => id))
+        for (let each = 1; each <= from; each += 1) {
+          if (!ids.has(`n${each}`)) wrong.push(`n${each} is missing after round ${from}`)
+          if (ids.has(idOf(each))) wrong.push(`${idOf(each)} is listed after round ${from}`)
+        }
+        for (const { firstPrompt, id } of rows) {
+          if (firstPrompt !== (id.startsWith("n") ? "new" : `words of ${id}`)) wrong.push(`${id}: ${firstPrompt}`)
+        }
+      }).pipe(Effect.provide(Layer.fresh(stores)))
+      yield* Effect.all([writing, ...Array.from({ length: 50 }, () => listing)], { concurrency: "unbounded" })
+      yield* Effect.all(
+        Array.from({ length: 5 }, () => listing),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(wrong, [])
+      assert.deepStrictEqual(
+        (yield* fs.readDirectory(folder)).filter((name) => name.endsWith(".tmp")),
+        []
+      )
+    }).pipe(TestClock.withLive)
+  )
 })

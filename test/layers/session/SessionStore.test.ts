@@ -312,14 +312,15 @@ describe("FileSessionStore", () => {
     it.effect("reads only what the model sees of a long session", function* () {
       const fs = yield* FileSystem.FileSystem
       const { file, folder, store } = yield* written
-      const many = Array.from({ length: 2_000 }, (_, n) =>
-        appended(n + 3, textPart(`${n} ${"words ".repeat(sizeOf(300, 150))}`))
-      )
+      const count = sizeOf(2_000, 1_000)
+      const many = Array.from({ length: count }, (_, n) => appended(n + 3, textPart(`${n} ${"words ".repeat(300)}`)))
       const shortened = { part: 0, replacement: textPart("short"), tokens: TokenCount.make(1) }
       const all: ReadonlyArray<SessionEvent> = [
         ...many,
-        compressed(2_003, { from: entryId(1), to: entryId(1_990) }, [{ entry: entryId(1_995), ...shortened }]),
-        appended(2_004, textPart("after it"))
+        compressed(count + 3, { from: entryId(1), to: entryId(count - 10) }, [
+          { entry: entryId(count - 5), ...shortened }
+        ]),
+        appended(count + 4, textPart("after it"))
       ]
       yield* append(all).pipe(Effect.provide(store))
       const told = sessionOf([...events, ...all])
@@ -343,7 +344,7 @@ describe("FileSessionStore", () => {
       assert.isBelow(first.bytes, size / 20)
 
       // A compression laid over what was read from a checkpoint: what was shortened before stays so.
-      const second = compressed(2_005, { from: entryId(2_003), to: entryId(1_992) }, [])
+      const second = compressed(count + 5, { from: entryId(count + 3), to: entryId(count - 8) }, [])
       yield* reading([second], false)
       assert.strictEqual((yield* fs.readFileString(file)).split(checkpointMark).length, 3)
       const again = yield* reading([], false)

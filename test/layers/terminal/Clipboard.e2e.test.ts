@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { chmodSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as Clipboard from "../../../src/layers/terminal/Clipboard.ts"
+import { newFolder } from "../../support/paths.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Programs of the clipboard on the path: shell scripts that keep what they are given, and hand out an image. */
@@ -18,7 +18,7 @@ const within = <A, E>(
   Effect.acquireUseRelease(
     Effect.sync(() => {
       const before = names.map((name) => [name, process.env[name]] as const)
-      const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "clipboard-"))
+      const folder = newFolder("clipboard-")
       for (const [name, script] of Object.entries(programs)) {
         writeFileSync(path.join(folder, name), `#!/bin/sh\ncd '${folder}' && ${script}\n`)
         chmodSync(path.join(folder, name), 0o755)

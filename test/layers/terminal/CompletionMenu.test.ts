@@ -18,22 +18,20 @@ describe("menuOf", () => {
   it("is none without candidates", () => assert.isNull(menuOf({ candidates: ["\u0007"], replaced: "" })))
 })
 
-describe("applyCompletion", () => {
-  const cases: ReadonlyArray<
-    readonly [rule: string, lines: Array<string>, row: number, column: number, after: Array<string>, cursor: number]
-  > = [
-    ["replaces the word at the cursor", ["see @do now"], 0, 7, ["see @docs/ now"], 10],
-    ["inserts where the text has changed", ["see "], 0, 4, ["see @docs/"], 10],
-    ["changes the line of the cursor alone", ["one", "@do"], 1, 3, ["one", "@docs/"], 6]
-  ]
-  it.each(cases)("%s", (_rule, lines, row, column, after, cursor) =>
-    assert.deepStrictEqual(applyCompletion(lines, row, column, { value: "@docs/", label: "@docs/" }, "@do"), {
-      lines: after,
-      cursorLine: row,
-      cursorCol: cursor
-    })
-  )
-})
+const cases: ReadonlyArray<
+  readonly [rule: string, lines: Array<string>, row: number, column: number, after: Array<string>, cursor: number]
+> = [
+  ["replaces the word at the cursor", ["see @do now"], 0, 7, ["see @docs/ now"], 10],
+  ["inserts where the text has changed", ["see "], 0, 4, ["see @docs/"], 10],
+  ["changes the line of the cursor alone", ["one", "@do"], 1, 3, ["one", "@docs/"], 6]
+]
+it.each(cases)("applyCompletion %s", (_rule, lines, row, column, after, cursor) =>
+  assert.deepStrictEqual(applyCompletion(lines, row, column, { value: "@docs/", label: "@docs/" }, "@do"), {
+    lines: after,
+    cursorLine: row,
+    cursorCol: cursor
+  })
+)
 
 describe("provider", () => {
   const suggestions = (complete: Parameters<typeof provider>[0]["completer"]) => {

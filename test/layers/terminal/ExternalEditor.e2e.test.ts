@@ -1,11 +1,11 @@
 import { Effect, Option } from "effect"
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { edited } from "../../../src/layers/terminal/TerminalKeys.ts"
+import { newFolder } from "../../support/paths.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "editor-"))
+const folder = newFolder("editor-")
 const script = (name: string, body: string): string => {
   const file = path.join(folder, name)
   writeFileSync(file, `#!/bin/sh\n${body}\n`, { mode: 0o755 })

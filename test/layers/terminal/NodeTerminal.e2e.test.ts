@@ -484,30 +484,28 @@ const cursorMoves = /\u001b\[(?:\?25[hl]|\d*G)/gu
 // oxlint-disable-next-line no-control-regex
 const clearing = /\u001b\[[0-3]?J/u
 
-describe("a streamed answer", () => {
-  it.effect.each([40, 80, 120, 200])("does not flicker on %s columns", function* (columns) {
-    const over = streams({ columns, rows: 20 })
-    const { answer, status } = yield* terminal(over)
-    yield* status(() => "a status line")
-    yield* until(over, /a status line/)
-    const drawn = over.shown().length
-    let seen: ReadonlyArray<string> = []
-    for (let at = 0; at < 40; at += 1) {
-      yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
-      yield* until(over, new RegExp(`item ${at} `))
-      const rows = over.everything().split("\n")
-      const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
-      // What was there stays as it was, and each item is there once.
-      assert.deepStrictEqual(items.slice(0, seen.length), seen)
-      assert.strictEqual(items.length, at + 1)
-      seen = items
-    }
-    // Each frame is drawn at once, and none clears more than single rows.
-    const written = over.shown().slice(drawn)
-    assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
-    assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
-    assert.notMatch(written, clearing)
-  })
+it.effect.each([40, 80, 120, 200])("a streamed answer does not flicker on %s columns", function* (columns) {
+  const over = streams({ columns, rows: 20 })
+  const { answer, status } = yield* terminal(over)
+  yield* status(() => "a status line")
+  yield* until(over, /a status line/)
+  const drawn = over.shown().length
+  let seen: ReadonlyArray<string> = []
+  for (let at = 0; at < 40; at += 1) {
+    yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
+    yield* until(over, new RegExp(`item ${at} `))
+    const rows = over.everything().split("\n")
+    const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
+    // What was there stays as it was, and each item is there once.
+    assert.deepStrictEqual(items.slice(0, seen.length), seen)
+    assert.strictEqual(items.length, at + 1)
+    seen = items
+  }
+  // Each frame is drawn at once, and none clears more than single rows.
+  const written = over.shown().slice(drawn)
+  assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
+  assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
+  assert.notMatch(written, clearing)
 })
 
 describe("the history", () => {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { copyPrograms, imagePrograms } from "../../../src/layers/terminal/Clipboard.ts"
 import { imagePath, withReference } from "../../../src/layers/terminal/PastedImages.ts"
+import { newFolder } from "../../support/paths.ts"
 
 describe("a pasted path", () => {
   const rows: ReadonlyArray<readonly [pasted: string, expected: string | undefined]> = [
@@ -22,7 +22,7 @@ describe("a pasted path", () => {
   }
 
   it("becomes a reference to a private copy, and any other text stays", () => {
-    const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "pasted-"))
+    const folder = newFolder("pasted-")
     const image = path.join(folder, "my shot.png")
     writeFileSync(image, "not really an image")
     const reference = withReference(image, path.join(folder, "copies"))

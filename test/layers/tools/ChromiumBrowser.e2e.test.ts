@@ -4,7 +4,7 @@ import * as ChromiumBrowser from "../../../src/layers/tools/ChromiumBrowser.ts"
 import { Browser, BrowserFailure, type Targets } from "../../../src/services/tools/Browser.ts"
 import { portOf } from "../../support/loopback.ts"
 import { needs } from "../../support/machine.ts"
-import { afterAll, assert, describe, it } from "../../support/vitest.ts"
+import { afterAll, assert, it } from "../../support/vitest.ts"
 
 const pages: Readonly<Record<string, string>> = {
   "/": `<title>First</title><h1>Welcome</h1><a href="/second">Go on</a><form action="/found"><label>Word <input name="q"></label></form>`,
@@ -107,16 +107,14 @@ const tests = () => {
 
 needs("Chromium in its sandbox")("a browser", tests)
 
-describe("a browser", () => {
-  it.live(
-    "that is missing is reported in one sentence",
-    Layer.merge(live, ConfigProvider.layer(ConfigProvider.fromUnknown({ PATH: "/nowhere" }))),
-    function* () {
-      const { message } = yield* Browser.use((browser) => browser.open(targets)).pipe(Effect.flip)
-      assert.strictEqual(
-        message,
-        "there is no Chromium on this machine; install Chromium or Chrome, or set CHROMIUM_PATH to it"
-      )
-    }
-  )
-})
+it.live(
+  "a browser that is missing is reported in one sentence",
+  Layer.merge(live, ConfigProvider.layer(ConfigProvider.fromUnknown({ PATH: "/nowhere" }))),
+  function* () {
+    const { message } = yield* Browser.use((browser) => browser.open(targets)).pipe(Effect.flip)
+    assert.strictEqual(
+      message,
+      "there is no Chromium on this machine; install Chromium or Chrome, or set CHROMIUM_PATH to it"
+    )
+  }
+)

@@ -37,17 +37,15 @@ const readAll = (file: string) =>
   )
 
 describe("a database of another program", () => {
-  for (const [name, change] of Object.entries(unreadable)) {
-    it.live(`with ${name} is refused in one line`, () =>
-      withFolder(
-        Effect.fnUntraced(function* (folder) {
-          const file = hostileDatabase(folder, change)
-          const { message } = yield* Effect.flip(readAll(file))
-          assert.match(message, /^\S+opencode\.db: cannot be (opened|read) \(.{10,100}\)$/)
-        })
-      )
+  it.live.each(Object.entries(unreadable))("with %s is refused in one line", ([, change]) =>
+    withFolder(
+      Effect.fnUntraced(function* (folder) {
+        const file = hostileDatabase(folder, change)
+        const { message } = yield* Effect.flip(readAll(file))
+        assert.match(message, /^\S+opencode\.db: cannot be (opened|read) \(.{10,100}\)$/)
+      })
     )
-  }
+  )
 
   it.live("is read as it is, whatever else its tables have", () =>
     withFolder(

@@ -26,32 +26,30 @@ const ground = Effect.gen(function* () {
 const made = (file: string, options: FileTrust.FileTrustOptions) =>
   Effect.map(Trust, (trust) => trust).pipe(Effect.provide(FileTrust.layer(file, { environment: {}, ...options })))
 
-describe("the meaning of decisions", () => {
-  const cases: ReadonlyArray<
-    readonly [
-      rule: string,
-      answers: Readonly<Record<string, TrustAnswer>>,
-      folder: string,
-      isWide: boolean,
-      means: TrustState
-    ]
-  > = [
-    ["no decision", {}, "/home/me/a", false, "unknown"],
-    ["a folder's own answer", { "/home/me/a": "trusted" }, "/home/me/a", false, "trusted"],
-    ["it counts for what lies below", { "/home/me/a": "trusted" }, "/home/me/a/b/c", false, "trusted"],
-    ["it does not count for one that begins alike", { "/home/me/a": "trusted" }, "/home/me/ab", false, "unknown"],
-    ["it does not count above", { "/home/me/a": "trusted" }, "/home/me", false, "unknown"],
-    ["the nearest counts: no", { "/a": "trusted", "/a/b": "untrusted" }, "/a/b/c", false, "untrusted"],
-    ["the nearest counts: yes", { "/a": "untrusted", "/a/b": "trusted" }, "/a/b/c", false, "trusted"],
-    ["the root's answer counts below", { "/": "trusted" }, "/a", false, "trusted"],
-    ["home is not trusted because of a folder above", { "/": "trusted" }, "/home/me", true, "unknown"],
-    ["home is trusted by its own answer", { "/home/me": "trusted" }, "/home/me", true, "trusted"],
-    ["home is untrusted because of a folder above", { "/": "untrusted" }, "/home/me", true, "untrusted"]
+const cases: ReadonlyArray<
+  readonly [
+    rule: string,
+    answers: Readonly<Record<string, TrustAnswer>>,
+    folder: string,
+    isWide: boolean,
+    means: TrustState
   ]
-  it.each(cases)("%s", (_rule, answers, folder, isWide, means) => {
-    const parent = (at: string) => at.replace(/\/[^/]*$/, "") || "/"
-    assert.strictEqual(standing(new Map(Object.entries(answers)), withParents(folder, parent), isWide), means)
-  })
+> = [
+  ["no decision", {}, "/home/me/a", false, "unknown"],
+  ["a folder's own answer", { "/home/me/a": "trusted" }, "/home/me/a", false, "trusted"],
+  ["it counts for what lies below", { "/home/me/a": "trusted" }, "/home/me/a/b/c", false, "trusted"],
+  ["it does not count for one that begins alike", { "/home/me/a": "trusted" }, "/home/me/ab", false, "unknown"],
+  ["it does not count above", { "/home/me/a": "trusted" }, "/home/me", false, "unknown"],
+  ["the nearest counts: no", { "/a": "trusted", "/a/b": "untrusted" }, "/a/b/c", false, "untrusted"],
+  ["the nearest counts: yes", { "/a": "untrusted", "/a/b": "trusted" }, "/a/b/c", false, "trusted"],
+  ["the root's answer counts below", { "/": "trusted" }, "/a", false, "trusted"],
+  ["home is not trusted because of a folder above", { "/": "trusted" }, "/home/me", true, "unknown"],
+  ["home is trusted by its own answer", { "/home/me": "trusted" }, "/home/me", true, "trusted"],
+  ["home is untrusted because of a folder above", { "/": "untrusted" }, "/home/me", true, "untrusted"]
+]
+it.each(cases)("the meaning of decisions %s", (_rule, answers, folder, isWide, means) => {
+  const parent = (at: string) => at.replace(/\/[^/]*$/, "") || "/"
+  assert.strictEqual(standing(new Map(Object.entries(answers)), withParents(folder, parent), isWide), means)
 })
 
 describe("decisions in a file", () => {
@@ -201,17 +199,15 @@ describe("decisions in a file", () => {
   })
 })
 
-describe("decisions in memory", () => {
-  it.effect(
-    "have the same meaning as those in a file",
-    Layer.provideMerge(MemoryTrust.layer({ "/work": "trusted" }), NodeServices.layer),
-    function* () {
-      const trust = yield* Trust
-      assert.strictEqual(yield* trust.of("/work/a"), "trusted")
-      yield* trust.set("/work/a/b", "untrusted")
-      assert.strictEqual(yield* trust.of("/work/a/b/c"), "untrusted")
-      yield* trust.set("/work/a/b", "forgotten")
-      assert.deepStrictEqual(yield* trust.list, [{ folder: "/work", answer: "trusted" }])
-    }
-  )
-})
+it.effect(
+  "decisions in memory have the same meaning as those in a file",
+  Layer.provideMerge(MemoryTrust.layer({ "/work": "trusted" }), NodeServices.layer),
+  function* () {
+    const trust = yield* Trust
+    assert.strictEqual(yield* trust.of("/work/a"), "trusted")
+    yield* trust.set("/work/a/b", "untrusted")
+    assert.strictEqual(yield* trust.of("/work/a/b/c"), "untrusted")
+    yield* trust.set("/work/a/b", "forgotten")
+    assert.deepStrictEqual(yield* trust.list, [{ folder: "/work", answer: "trusted" }])
+  }
+)

@@ -16,51 +16,47 @@ const hooked = (outcome: Partial<HookOutcome> | undefined, told: Array<HookEvent
 const args = { a: 1, b: { c: [2] } }
 const many = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`k${at} \n${"x".repeat(50)}`, at]))
 
-describe("before a call", () => {
-  const unchanged = { args, note: undefined, asks: false }
-  /** The arguments, what the note names, and whether the user is asked; else the status, the answer, and why the run stops. */
-  const cases: ReadonlyArray<readonly [what: string, outcome: Partial<HookOutcome> | undefined, expected: object]> = [
-    ["no hooks", undefined, unchanged],
-    ["nothing changed", { specific: { tool_input: { b: { c: [2] } } } }, unchanged],
-    ["no object", { specific: { tool_input: "a" } }, unchanged],
-    ["a question", { asks: true }, { ...unchanged, asks: true }],
-    [
-      "a change, an addition and a question",
-      { asks: true, specific: { tool_input: { a: 1, b: 3, d: 4 } } },
-      { args: { a: 1, b: 3, d: 4 }, note: "b, d", asks: true }
-    ],
-    [
-      "many",
-      { specific: { tool_input: many } },
-      {
-        args: { ...args, ...many },
-        note: `${Array.from({ length: 10 }, (_, at) => `k${at} ${"x".repeat(37 - (at > 9 ? 1 : 0))}`).join(", ")} and 2 more`,
-        asks: false
-      }
-    ],
-    ["a block", { blocked: "why1" }, { status: "error", error: "why1", stops: undefined }],
-    ["a stop before a block", { blocked: "why1", stopped: "why2" }, { status: "error", error: "why2", stops: "why2" }]
-  ]
-  it.effect.each(cases)("%s", ([, outcome, expected]) =>
-    Effect.gen(function* () {
-      const told: Array<HookEvent> = []
-      const found = yield* before(hooked(outcome, told), { tool: "f", args, instead: "g" })
-      const note = "answer" in found ? undefined : /: (.*)\]$/s.exec(found.note ?? "")?.[1]
-      assert.deepStrictEqual(
-        "answer" in found
-          ? {
-              status: found.answer.status,
-              error: /\w+$/.exec(String(found.answer.response["error"]))?.[0],
-              stops: found.answer.stops
-            }
-          : { ...found, note },
-        expected
-      )
-      assert.deepStrictEqual(
-        told,
-        outcome === undefined ? [] : [{ _tag: "BeforeTool", tool: "f", input: args, asked: "g" }]
-      )
-    })
+const unchanged = { args, note: undefined, asks: false }
+/** The arguments, what the note names, and whether the user is asked; else the status, the answer, and why the run stops. */
+const cases: ReadonlyArray<readonly [what: string, outcome: Partial<HookOutcome> | undefined, expected: object]> = [
+  ["no hooks", undefined, unchanged],
+  ["nothing changed", { specific: { tool_input: { b: { c: [2] } } } }, unchanged],
+  ["no object", { specific: { tool_input: "a" } }, unchanged],
+  ["a question", { asks: true }, { ...unchanged, asks: true }],
+  [
+    "a change, an addition and a question",
+    { asks: true, specific: { tool_input: { a: 1, b: 3, d: 4 } } },
+    { args: { a: 1, b: 3, d: 4 }, note: "b, d", asks: true }
+  ],
+  [
+    "many",
+    { specific: { tool_input: many } },
+    {
+      args: { ...args, ...many },
+      note: `${Array.from({ length: 10 }, (_, at) => `k${at} ${"x".repeat(37 - (at > 9 ? 1 : 0))}`).join(", ")} and 2 more`,
+      asks: false
+    }
+  ],
+  ["a block", { blocked: "why1" }, { status: "error", error: "why1", stops: undefined }],
+  ["a stop before a block", { blocked: "why1", stopped: "why2" }, { status: "error", error: "why2", stops: "why2" }]
+]
+it.effect.each(cases)("before a call %s", function* ([, outcome, expected]) {
+  const told: Array<HookEvent> = []
+  const found = yield* before(hooked(outcome, told), { tool: "f", args, instead: "g" })
+  const note = "answer" in found ? undefined : /: (.*)\]$/s.exec(found.note ?? "")?.[1]
+  assert.deepStrictEqual(
+    "answer" in found
+      ? {
+          status: found.answer.status,
+          error: /\w+$/.exec(String(found.answer.response["error"]))?.[0],
+          stops: found.answer.stops
+        }
+      : { ...found, note },
+    expected
+  )
+  assert.deepStrictEqual(
+    told,
+    outcome === undefined ? [] : [{ _tag: "BeforeTool", tool: "f", input: args, asked: "g" }]
   )
 })
 

@@ -133,11 +133,9 @@ describe("the check by a model", () => {
     ["may come first", { checkAfter: 1 }, 29, [verdict(0), verdict(0)], [1, 16], [], ["flash", "flash"]],
     ["comes first where that is set", { checkAfter: 29 }, 29, [verdict(0)], [29], [], ["flash"]],
     ["asks the conversation's own model", { family: other }, 30, [verdict(1), verdict(1)], [30], [30], [other, other]]
-  ])("%s", ([, settings, count, answers, asked, found, names]) =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual<unknown>(yield* checked(settings, count, answers), [asked, found, names])
-    })
-  )
+  ])("%s", function* ([, settings, count, answers, asked, found, names]) {
+    assert.deepStrictEqual<unknown>(yield* checked(settings, count, answers), [asked, found, names])
+  })
 
   it.effect(
     "sends the request and the last messages as data, trimmed and short",

@@ -1,8 +1,7 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { builtInPrices, pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { afterUse, exceededLimit, type Limits, watchBounds } from "../../../src/services/agent/RunBounds.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const used = { turns: 3, tokens: 1_000, cost: 0.5 }
 
@@ -39,13 +38,11 @@ it.effect.each([
   [59_940, "59.9 seconds"],
   [60_000, "1 minute"],
   [5_430_000, "90.5 minutes"]
-] as const)("a run of %d ms is stopped with its length", ([time, length]) =>
-  Effect.gen(function* () {
-    const { isStopped, stopped } = yield* watchBounds({ time }, undefined, (work) => work)
-    yield* TestClock.adjust(time - 1)
-    assert.isFalse(yield* isStopped)
-    yield* TestClock.adjust(1)
-    const stop = yield* stopped
-    assert.include(stop._tag === "Limit" ? stop.message : "", ` ${length},`)
-  })
-)
+] as const)("a run of %d ms is stopped with its length", function* ([time, length]) {
+  const { isStopped, stopped } = yield* watchBounds({ time }, undefined, (work) => work)
+  yield* TestClock.adjust(time - 1)
+  assert.isFalse(yield* isStopped)
+  yield* TestClock.adjust(1)
+  const stop = yield* stopped
+  assert.include(stop._tag === "Limit" ? stop.message : "", ` ${length},`)
+})

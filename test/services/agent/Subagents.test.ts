@@ -34,22 +34,20 @@ const offering = Effect.fnUntraced(function* (
 const started = ({ runner }: Subagents.Subagents, name: string, prompt = "Do it") =>
   runner(name)?.start(task(prompt)) ?? Effect.die(new Error(`no agent ${name}`))
 
-describe("a subagent without a result", () => {
-  it.effect(
-    "TIMEOUT: after its minutes, with one more for the last turn",
-    runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang })),
-    function* () {
-      const fiber = yield* told([agent("slow", { timeoutMinutes: 2 })]).pipe(Effect.forkChild)
-      yield* asked(2)
-      yield* TestClock.adjust("2 minutes")
-      yield* asked(3)
-      yield* TestClock.adjust("61 seconds")
-      const { contents } = yield* Fiber.join(fiber)
-      assert.match(answersOf(contents, "slow")[0] ?? "", /^error: The agent slow ran out of time after 2 turns/)
-      assert.strictEqual(yield* Script.use((script) => script.interrupted), 2)
-    }
-  )
-})
+it.effect(
+  "a subagent without a result TIMEOUT: after its minutes, with one more for the last turn",
+  runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang })),
+  function* () {
+    const fiber = yield* told([agent("slow", { timeoutMinutes: 2 })]).pipe(Effect.forkChild)
+    yield* asked(2)
+    yield* TestClock.adjust("2 minutes")
+    yield* asked(3)
+    yield* TestClock.adjust("61 seconds")
+    const { contents } = yield* Fiber.join(fiber)
+    assert.match(answersOf(contents, "slow")[0] ?? "", /^error: The agent slow ran out of time after 2 turns/)
+    assert.strictEqual(yield* Script.use((script) => script.interrupted), 2)
+  }
+)
 
 describe("limits", () => {
   it.effect(
@@ -76,8 +74,7 @@ describe("limits", () => {
       // So does the one above: both conversations are among its sources.
       const sources = yield* offered.sources
       assert.strictEqual(sources.length, 2)
-      const two = mentions(report.slice(report.indexOf("\n\n")))[0]
-      if (two === undefined) return assert.fail(`no handle in ${report}`)
+      const two = mentions(report.slice(report.indexOf("\n\n")))[0] ?? assert.fail(`no handle in ${report}`)
       const texts = yield* Effect.forEach(sources, (source) => Effect.result(source.recall(two)))
       assert.deepStrictEqual(
         texts.map((text) => (Result.isSuccess(text) ? text.success.text.includes("deep in the work") : false)),

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Deferred, Effect, Exit, Fiber, FileSystem, Layer, Path, Schema, Stream } from "effect"
 import { memoryUsage } from "node:process"
 import { setFlagsFromString } from "node:v8"
@@ -18,6 +17,7 @@ import { Summarizer } from "../../../src/services/compression/summary/Summarizer
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { brief, contentsOf, endingOf, held, said, taken, textOf } from "../../support/sending.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 /**
  * Many conversations at once, each in its own file, all with one server: none hears another, and when all are given up nothing is
@@ -102,63 +102,61 @@ const converse = Effect.fnUntraced(function* (n: number) {
   return { chat, compressions }
 })
 
-describe("load", () => {
-  it.live(
-    "many chats at once: no mixed messages, bounded memory; cancelled at once, no socket or file stays open",
-    () =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
-        const fake = yield* Fake.make(script)
-        const emptyHeap = yield* live
-        yield* Effect.gen(function* () {
-          const all = yield* Effect.forEach(
-            Array.from({ length: many }, (_, n) => n),
-            converse,
-            { concurrency: "unbounded" }
-          )
-          for (const { compressions } of all) assert.isAbove(compressions, 0)
-          // What the server remembers of all requests is in it, too.
-          assert.isBelow((yield* live) - emptyHeap, Math.max(50, many) * 1024 ** 2, "a thousand need less than 1 GB")
+it.live(
+  "load many chats at once: no mixed messages, bounded memory; cancelled at once, no socket or file stays open",
+  () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = path.join(yield* fs.makeTempDirectoryScoped(), "sessions")
+      const fake = yield* Fake.make(script)
+      const emptyHeap = yield* live
+      yield* Effect.gen(function* () {
+        const all = yield* Effect.forEach(
+          Array.from({ length: many }, (_, n) => n),
+          converse,
+          { concurrency: "unbounded" }
+        )
+        for (const { compressions } of all) assert.isAbove(compressions, 0)
+        // What the server remembers of all requests is in it, too.
+        assert.isBelow((yield* live) - emptyHeap, Math.max(50, many) * 1024 ** 2, "a thousand need less than 1 GB")
 
-          const before = (yield* fake.requests).length
-          const fibers = yield* Effect.forEach(all, ({ chat }, n) =>
-            Effect.gen(function* () {
-              const half = yield* Deferred.make<void>()
-              const fiber = yield* Effect.forkChild(
-                Stream.runForEach(chat.send(`chat ${n} turn ${turns}: wait`), (event) =>
-                  event._tag === "Content" ? Deferred.succeed(half, undefined) : Effect.void
-                )
+        const before = (yield* fake.requests).length
+        const fibers = yield* Effect.forEach(all, ({ chat }, n) =>
+          Effect.gen(function* () {
+            const half = yield* Deferred.make<void>()
+            const fiber = yield* Effect.forkChild(
+              Stream.runForEach(chat.send(`chat ${n} turn ${turns}: wait`), (event) =>
+                event._tag === "Content" ? Deferred.succeed(half, undefined) : Effect.void
               )
-              return { fiber, half }
-            })
-          )
-          yield* Effect.forEach(fibers, ({ half }) => Deferred.await(half), { discard: true })
-          yield* Fiber.interruptAll(fibers.map(({ fiber }) => fiber))
-          for (const { fiber } of fibers) assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-          const complete = yield* Effect.forEach(fibers, (_, n) => fake.closed(before + n), {
-            concurrency: "unbounded"
+            )
+            return { fiber, half }
           })
-          assert.isFalse(complete.some((whole) => whole))
-          const sightings = yield* fake.sightings
-          assert.lengthOf(
-            sightings.filter(({ _tag }) => _tag === "Closed"),
-            sightings.filter(({ _tag }) => _tag === "Received").length
-          )
-          for (const { chat } of all) assert.lengthOf(entries((yield* chat.whole).conversation), 2 * turns)
-        }).pipe(Effect.scoped, Effect.provide(runtime(fake.url, folder)))
-
-        const files = (yield* fs.readDirectory(folder, { recursive: true })).filter(
-          (name) => !/^chat-\d+\.jsonl(?:\.blobs(?:[\\/][a-z2-7]{52})?)?$/.test(name)
         )
-        assert.deepStrictEqual(files, [])
+        yield* Effect.forEach(fibers, ({ half }) => Deferred.await(half), { discard: true })
+        yield* Fiber.interruptAll(fibers.map(({ fiber }) => fiber))
+        for (const { fiber } of fibers) assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+        const complete = yield* Effect.forEach(fibers, (_, n) => fake.closed(before + n), {
+          concurrency: "unbounded"
+        })
+        assert.isFalse(complete.some((whole) => whole))
+        const sightings = yield* fake.sightings
         assert.lengthOf(
-          (yield* fs.readDirectory(folder)).filter((name) => name.endsWith(".jsonl")),
-          many
+          sightings.filter(({ _tag }) => _tag === "Closed"),
+          sightings.filter(({ _tag }) => _tag === "Received").length
         )
-      }).pipe(Effect.provide(NodeServices.layer)),
-    // A thousand take minutes on a busy machine.
-    600_000
-  )
-})
+        for (const { chat } of all) assert.lengthOf(entries((yield* chat.whole).conversation), 2 * turns)
+      }).pipe(Effect.scoped, Effect.provide(runtime(fake.url, folder)))
+
+      const files = (yield* fs.readDirectory(folder, { recursive: true })).filter(
+        (name) => !/^chat-\d+\.jsonl(?:\.blobs(?:[\\/][a-z2-7]{52})?)?$/.test(name)
+      )
+      assert.deepStrictEqual(files, [])
+      assert.lengthOf(
+        (yield* fs.readDirectory(folder)).filter((name) => name.endsWith(".jsonl")),
+        many
+      )
+    }).pipe(Effect.provide(NodeServices.layer)),
+  // A thousand take minutes on a busy machine.
+  600_000
+)

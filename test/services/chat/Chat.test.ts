@@ -245,8 +245,7 @@ describe("recall", () => {
       const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
       const alpha = yield* filled("recall-alpha")
       const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
-      const [handle] = entry?.handles ?? []
-      if (handle === undefined) return assert.fail("no handle")
+      const [handle = assert.fail("no handle")] = entry?.handles ?? []
       // As a strategy or a session on disk does with what is large.
       yield* TempStore.use((store) => store.put(encode(secret)))
       const beta = yield* filled("recall-beta")
@@ -263,35 +262,31 @@ describe("recall", () => {
   })
 })
 
-describe("the message after a compression", () => {
-  const said = "Remember the rules."
-  type Places = ReadonlyArray<readonly [author: string | undefined, fromEnd: number]>
-  it.effect.each<readonly [rule: string, more: ReadonlyArray<Draft>, message: string, places: Places]>([
-    ["is appended", [], said, [["program", -1]]],
-    ["is not appended twice", [{ content: user(text(said)), author: "program" }], said, [["program", -1]]],
+const said = "Remember the rules."
+type Places = ReadonlyArray<readonly [author: string | undefined, fromEnd: number]>
+it.effect.each<readonly [rule: string, more: ReadonlyArray<Draft>, message: string, places: Places]>([
+  ["is appended", [], said, [["program", -1]]],
+  ["is not appended twice", [{ content: user(text(said)), author: "program" }], said, [["program", -1]]],
+  [
+    "is appended where the user said the same",
+    [{ content: user(text(said)) }],
+    said,
     [
-      "is appended where the user said the same",
-      [{ content: user(text(said)) }],
-      said,
-      [
-        [undefined, -2],
-        ["program", -1]
-      ]
-    ],
-    ["is not appended between a call and its answer", [{ content: model(call("f", {}, "c99")) }], said, []],
-    ["is not appended where it takes too much room", [], said.repeat(1_000), []]
-  ])("%s", ([, more, message, places]) =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin({ window: 20_000, afterCompression: Effect.succeed(message) })
-      yield* chat.append([...conversation, ...more])
-      assert.strictEqual((yield* chat.compress())._tag, "Compressed")
-      const shown = view(yield* chat.conversation).map(({ entry: { author, content } }) => [author, ...content.parts])
-      assert.deepStrictEqual<unknown>(
-        shown.flatMap(([author, part], at) =>
-          typeof part === "object" && part.text === message ? [[author, at - shown.length]] : []
-        ),
-        places
-      )
-    }).pipe(Effect.provide(Offline.layer))
+      [undefined, -2],
+      ["program", -1]
+    ]
+  ],
+  ["is not appended between a call and its answer", [{ content: model(call("f", {}, "c99")) }], said, []],
+  ["is not appended where it takes too much room", [], said.repeat(1_000), []]
+])("the message after a compression %s", Offline.layer, function* ([, more, message, places]) {
+  const { chat } = yield* begin({ window: 20_000, afterCompression: Effect.succeed(message) })
+  yield* chat.append([...conversation, ...more])
+  assert.strictEqual((yield* chat.compress())._tag, "Compressed")
+  const shown = view(yield* chat.conversation).map(({ entry: { author, content } }) => [author, ...content.parts])
+  assert.deepStrictEqual<unknown>(
+    shown.flatMap(([author, part], at) =>
+      typeof part === "object" && part.text === message ? [[author, at - shown.length]] : []
+    ),
+    places
   )
 })

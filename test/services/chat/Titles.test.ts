@@ -86,7 +86,7 @@ describe("the title of a session", () => {
     assert.deepStrictEqual(yield* ScriptedModel.Script.use(({ calls }) => calls), [])
   })
 
-  for (const [rule, answer, title] of [
+  it.each([
     ["one line of several", "\n\nFirst line\nSecond line", "First line"],
     ["without quotation marks and a full stop", `"A talk about trees."`, "A talk about trees"],
     ["without marks of a heading", "## Title: A talk about trees", "A talk about trees"],
@@ -100,7 +100,5 @@ describe("the title of a session", () => {
     ],
     ["at most 60 characters, also of one word", "x".repeat(80), "x".repeat(60)],
     ["nothing where there are only marks", `"**"`, undefined]
-  ] as const) {
-    it(`is cleaned: ${rule}`, () => assert.strictEqual(cleanTitle(answer), title))
-  }
+  ] as const)("is cleaned: %s", (_, answer, title) => assert.strictEqual(cleanTitle(answer), title))
 })

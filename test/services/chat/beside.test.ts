@@ -112,22 +112,20 @@ describe("a conversation only grows", () => {
   )
 })
 
-describe("an environment message in the conversation", () => {
-  it.live("suppresses the standing one", function* () {
-    const { chat, fake } = yield* against(always, { environment: "It is Sunday." })
-    yield* chat.append([{ content: user(text("It was Monday then.")), author: "environment" }])
-    const { tokens } = yield* chat.usage
-    yield* taken(chat.send("hello"))
-    assert.deepStrictEqual(contentsOf((yield* fake.requests)[0] ?? assert.fail()), [
-      user(text("It is Sunday.")),
-      user(text("hello"))
-    ])
-    yield* chat.configure({ environment: undefined })
-    assert.notStrictEqual((yield* chat.usage).tokens, tokens)
-    yield* taken(chat.send("again"))
-    const [first] = contentsOf((yield* fake.requests)[1] ?? assert.fail())
-    assert.deepStrictEqual(first, user(text("It was Monday then.")))
-  })
+it.live("an environment message in the conversation suppresses the standing one", function* () {
+  const { chat, fake } = yield* against(always, { environment: "It is Sunday." })
+  yield* chat.append([{ content: user(text("It was Monday then.")), author: "environment" }])
+  const { tokens } = yield* chat.usage
+  yield* taken(chat.send("hello"))
+  assert.deepStrictEqual(contentsOf((yield* fake.requests)[0] ?? assert.fail()), [
+    user(text("It is Sunday.")),
+    user(text("hello"))
+  ])
+  yield* chat.configure({ environment: undefined })
+  assert.notStrictEqual((yield* chat.usage).tokens, tokens)
+  yield* taken(chat.send("again"))
+  const [first] = contentsOf((yield* fake.requests)[1] ?? assert.fail())
+  assert.deepStrictEqual(first, user(text("It was Monday then.")))
 })
 
 describe("a message without an answer", () => {
@@ -155,41 +153,37 @@ describe("a message without an answer", () => {
   })
 })
 
-describe("a hook", () => {
-  it.effect(
-    "may choose a model whose window holds the request beside the reserve",
-    Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine"))),
-    function* () {
-      const hooks = yield* HookSystem
-      yield* hooks.subscribe("small", ({ _tag }) =>
-        Effect.succeed(_tag === "BeforeModel" ? { hookSpecificOutput: { llm_request: { model: "small" } } } : {})
-      )
-      /** The smallest window, in steps of a hundred, of a model that is asked. */
-      const smallest = Effect.fnUntraced(function* (reserve: number) {
-        for (let window = 100; window < 3_000; window += 100) {
-          const { chat } = yield* begin({ window: 20_000, reserve, models: { small: { window } } })
-          yield* taken(chat.send("word ".repeat(200)))
-          const calls = yield* Scripted.Script.use((script) => script.calls)
-          if (calls.at(-1)?.request.model === "small") return window
-        }
-        return assert.fail("it was never asked")
-      })
-      assert.strictEqual(yield* smallest(400), (yield* smallest(0)) + 400)
-    }
-  )
-})
-
-describe("per-model settings", () => {
-  it.live("give window and threshold, also after a switch", function* () {
-    const { chat } = yield* against(always, {
-      window: 50_000,
-      threshold: 0.5,
-      models: { "gemini-2.5-pro": { window: 4_000, threshold: 0.25 } }
+it.effect(
+  "a hook may choose a model whose window holds the request beside the reserve",
+  Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine"))),
+  function* () {
+    const hooks = yield* HookSystem
+    yield* hooks.subscribe("small", ({ _tag }) =>
+      Effect.succeed(_tag === "BeforeModel" ? { hookSpecificOutput: { llm_request: { model: "small" } } } : {})
+    )
+    /** The smallest window, in steps of a hundred, of a model that is asked. */
+    const smallest = Effect.fnUntraced(function* (reserve: number) {
+      for (let window = 100; window < 3_000; window += 100) {
+        const { chat } = yield* begin({ window: 20_000, reserve, models: { small: { window } } })
+        yield* taken(chat.send("word ".repeat(200)))
+        const calls = yield* Scripted.Script.use((script) => script.calls)
+        if (calls.at(-1)?.request.model === "small") return window
+      }
+      return assert.fail("it was never asked")
     })
-    const first = yield* chat.usage
-    assert.deepStrictEqual([first.limit, first.threshold], [50_000, 0.5])
-    yield* chat.configure({ model: "gemini-2.5-pro" })
-    const other = yield* chat.usage
-    assert.deepStrictEqual([other.limit, other.threshold], [4_000, 0.25])
+    assert.strictEqual(yield* smallest(400), (yield* smallest(0)) + 400)
+  }
+)
+
+it.live("per-model settings give window and threshold, also after a switch", function* () {
+  const { chat } = yield* against(always, {
+    window: 50_000,
+    threshold: 0.5,
+    models: { "gemini-2.5-pro": { window: 4_000, threshold: 0.25 } }
   })
+  const first = yield* chat.usage
+  assert.deepStrictEqual([first.limit, first.threshold], [50_000, 0.5])
+  yield* chat.configure({ model: "gemini-2.5-pro" })
+  const other = yield* chat.usage
+  assert.deepStrictEqual([other.limit, other.threshold], [4_000, 0.25])
 })

@@ -232,15 +232,13 @@ describe("the summary of a branch", () => {
   )
 })
 
-describe("a label", () => {
-  it.effect("is one line, can be replaced, and is taken away by a blank one", Offline.layer, function* () {
-    const { chat } = yield* talked
-    const now = Effect.map(chat.tree, ({ nodes }) => nodes.get(entryId(2))?.label)
-    yield* chat.label(entryId(2), "before\nthe rewrite")
-    assert.strictEqual(yield* now, "before the rewrite")
-    yield* chat.label(entryId(2), "start")
-    assert.strictEqual(yield* now, "start")
-    yield* chat.label(entryId(2), "  ")
-    assert.isUndefined(yield* now)
-  })
+it.effect("a label is one line, can be replaced, and is taken away by a blank one", Offline.layer, function* () {
+  const { chat } = yield* talked
+  const now = Effect.map(chat.tree, ({ nodes }) => nodes.get(entryId(2))?.label)
+  yield* chat.label(entryId(2), "before\nthe rewrite")
+  assert.strictEqual(yield* now, "before the rewrite")
+  yield* chat.label(entryId(2), "start")
+  assert.strictEqual(yield* now, "start")
+  yield* chat.label(entryId(2), "  ")
+  assert.isUndefined(yield* now)
 })

@@ -78,11 +78,9 @@ describe("images of tools and of messages", () => {
       ["Anthropic, twenty images", "claude-sonnet-4-5", many(20, 3_000), Array(20).fill(3_000)],
       ["Anthropic, more images", "claude-sonnet-4-5", many(21, 3_000), Array(21).fill(2_000)],
       ["another maker, pixels", "gpt-5", [image(9_000, 20)], [9_000]]
-    ])(`${isOwn ? "of the user" : "of a tool"}: %s`, ([, name, images, expected]) =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual((yield* widths(name, images, isOwn)).sent, [...expected])
-      }).pipe(Effect.provide(served(reducing(0.01))))
-    )
+    ])(`${isOwn ? "of the user" : "of a tool"}: %s`, served(reducing(0.01)), function* ([, name, images, expected]) {
+      assert.deepStrictEqual((yield* widths(name, images, isOwn)).sent, [...expected])
+    })
   }
 
   it.effect("all are reduced once there are more than twenty", served(reducing(0.01)), function* () {
@@ -102,15 +100,14 @@ describe("images of tools and of messages", () => {
 
   it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
     // The most bytes in a reduced image, for each of its pixels: one pixel is the least.
-    for (const [height, bytes, expected] of [
-      [1_000, 6, [613]],
-      [1_000, 22, [306]],
-      [1_000, 85, []],
-      [1, 12_000, [306]]
+    const large = image(2_000, 1_000, 8 * mebi)
+    for (const [given, bytes, expected] of [
+      [large, 6, [613]],
+      [large, 22, [306]],
+      [large, 85, []],
+      [image(2_000, 1, 8 * mebi), 12_000, [306]]
     ] as const) {
-      const { sent } = yield* widths("claude-sonnet-4-5", [image(2_000, height, 8 * mebi)], false).pipe(
-        Effect.provide(served(reducing(bytes)))
-      )
+      const { sent } = yield* widths("claude-sonnet-4-5", [given], false).pipe(Effect.provide(served(reducing(bytes))))
       assert.deepStrictEqual<object>(sent, expected)
     }
   })
@@ -154,15 +151,13 @@ describe("a large image in a chat with openclaw", () => {
     [4_000, 3_000],
     // As many tiles as before.
     [1_300, 1_300]
-  ] as const)("is sent reduced, once, and logged as it was: %d × %d", ([width, height]) =>
-    Effect.gen(function* () {
-      reduced = 0
-      for (const [at, isOwn] of [true, false].entries()) {
-        const { widths: found } = yield* Effect.provide(played(image(width, height), isOwn), served(counting))
-        assert.deepStrictEqual([found, reduced], [[[1_200], [1_200], [width]], at + 1])
-      }
-    })
-  )
+  ] as const)("is sent reduced, once, and logged as it was: %d × %d", function* ([width, height]) {
+    reduced = 0
+    for (const [at, isOwn] of [true, false].entries()) {
+      const { widths: found } = yield* Effect.provide(played(image(width, height), isOwn), served(counting))
+      assert.deepStrictEqual([found, reduced], [[[1_200], [1_200], [width]], at + 1])
+    }
+  })
 
   it.effect("is a note with its handle where it cannot be reduced", served(Layer.empty), function* () {
     const { parts, widths: found } = yield* played(image(4_000, 3_000))

@@ -182,8 +182,7 @@ it.effect("a strategy may let the oldest messages leave before a request", () =>
       told.flatMap((event) => (event._tag === "ToolOutputMasked" ? [event.parts] : [])),
       [2]
     )
-    const [made] = events.filter((event) => event._tag === "Compressed")
-    if (made === undefined) return assert.fail("nothing left")
+    const [made = assert.fail("nothing left")] = events.filter((event) => event._tag === "Compressed")
     const { after, before, dropped, patch, status, strategy: by, trigger } = made
     assert.deepStrictEqual([status, by, trigger, before], ["LIMITED", "mine", "auto", of(2, 3, 4, 5, 6)])
     assert.deepStrictEqual(patch.drop, { from: entryId(2), to: entryId(3) })
@@ -200,8 +199,14 @@ it.effect("a strategy may let the oldest messages leave before a request", () =>
   }).pipe(Effect.provide(services(runner)))
 })
 
-it.effect("nothing is told of shortened results where there are none", () =>
-  Effect.gen(function* () {
+it.effect(
+  "nothing is told of shortened results where there are none",
+  services(
+    runnerWith({
+      open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(2) }) })
+    })
+  ),
+  function* () {
     const stored: Array<string> = []
     const log = { append: ({ _tag }: SessionEvent) => Effect.sync(() => void stored.push(_tag)) }
     const chat = yield* Chat.make({ log, session: emptySession, settings })
@@ -212,15 +217,7 @@ it.effect("nothing is told of shortened results where there are none", () =>
       told.map(({ _tag }) => _tag),
       "ToolOutputMasked"
     )
-  }).pipe(
-    Effect.provide(
-      services(
-        runnerWith({
-          open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(2) }) })
-        })
-      )
-    )
-  )
+  }
 )
 
 describe("the session of a strategy in a chat", () => {

@@ -128,22 +128,20 @@ describe("a prepared snapshot", () => {
     assert.isUndefined((yield* one.chat.usage).preparation)
   })
 
-  it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", (turns) =>
-    Effect.gen(function* () {
-      const one = yield* world({ prepareAt: 0.6 })
-      yield* untilMark(one)
-      yield* settled(one)
-      for (let turn = 0; turn < turns; turn += 1) yield* one.said(20)
-      yield* untilThreshold(one)
-      // Each of the two requests continues what the view gives when it is projected anew.
-      const projected = yield* one.chat.contents
-      yield* one.said(1)
-      const [compressed, next] = one.asked.turns.slice(-2)
-      assert.deepStrictEqual(next?.contents.slice(0, -1), projected)
-      assert.deepStrictEqual(compressed?.contents, projected.slice(0, -1))
-      yield* consistent(one)
-    })
-  )
+  it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", function* (turns) {
+    const one = yield* world({ prepareAt: 0.6 })
+    yield* untilMark(one)
+    yield* settled(one)
+    for (let turn = 0; turn < turns; turn += 1) yield* one.said(20)
+    yield* untilThreshold(one)
+    // Each of the two requests continues what the view gives when it is projected anew.
+    const projected = yield* one.chat.contents
+    yield* one.said(1)
+    const [compressed, next] = one.asked.turns.slice(-2)
+    assert.deepStrictEqual(next?.contents.slice(0, -1), projected)
+    assert.deepStrictEqual(compressed?.contents, projected.slice(0, -1))
+    yield* consistent(one)
+  })
 
   it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", function* () {
     const one = yield* world({ prepareAt: 1 })
@@ -211,20 +209,18 @@ describe("a prepared snapshot", () => {
     "the user pins words": ({ chat }) => chat.pin("Please look."),
     "the chat is closed": ({ scope }) => Scope.close(scope, Exit.void)
   }
-  for (const [name, end] of Object.entries(ends)) {
-    it.effect(`ends at once when ${name}`, function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* Effect.yieldNow
-      assert.strictEqual(one.asked.requests.length, 1)
-      yield* end(one)
-      yield* Effect.yieldNow
-      assert.strictEqual(one.asked.interrupted, 1)
-      yield* settled(one)
-      assert.strictEqual(one.asked.requests.length, 1)
-      yield* consistent(one)
-    })
-  }
+  it.effect.each(Object.entries(ends))("ends at once when %s", function* ([, end]) {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* Effect.yieldNow
+    assert.strictEqual(one.asked.requests.length, 1)
+    yield* end(one)
+    yield* Effect.yieldNow
+    assert.strictEqual(one.asked.interrupted, 1)
+    yield* settled(one)
+    assert.strictEqual(one.asked.requests.length, 1)
+    yield* consistent(one)
+  })
 
   it.effect("ends when a compression with a focus of its own is asked for", function* () {
     const one = yield* world()

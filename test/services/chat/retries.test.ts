@@ -143,30 +143,28 @@ describe("retries", () => {
     ["calls: ten attempts, with pauses doubling from 5 s to 30 s", broken, 10, 5_000, 30_000],
     ["unusable answers: four attempts, with pauses doubling from 1 s", empty, 4, 1_000, 8_000],
     ["answers that break off: as of unusable ones", torn, 4, 1_000, 8_000]
-  ])("of %s", ([, step, attempts, first, most]) =>
-    Effect.gen(function* () {
-      const { asked, fiber, seen } = yield* underClock(() => step)
-      for (let attempt = 2; attempt <= attempts; attempt += 1) {
-        const retry = seen.at(-1)
-        if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
-        assert.strictEqual(retry.attempt, attempt)
-        const middle = Math.min(first * 2 ** (attempt - 2), most)
-        assert.isAtLeast(retry.delay, middle * 0.75)
-        assert.isAtMost(retry.delay, Math.min(middle * 1.25, most))
-        assert.strictEqual(yield* asked, attempt - 1)
-        yield* TestClock.adjust(retry.delay)
-      }
-      yield* Fiber.join(fiber)
-      assert.strictEqual(yield* asked, attempts)
-      const last = brief(seen.at(-1) ?? assert.fail("nothing"))
-      const endings: ReadonlyArray<unknown> = [
-        "Error InternalProviderError",
-        "InvalidStream NO_RESPONSE_TEXT",
-        "InvalidStream NO_FINISH_REASON"
-      ]
-      assert.strictEqual(last, endings[[broken, empty, torn].findIndex((one) => one === step)])
-    })
-  )
+  ])("of %s", function* ([, step, attempts, first, most]) {
+    const { asked, fiber, seen } = yield* underClock(() => step)
+    for (let attempt = 2; attempt <= attempts; attempt += 1) {
+      const retry = seen.at(-1)
+      if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
+      assert.strictEqual(retry.attempt, attempt)
+      const middle = Math.min(first * 2 ** (attempt - 2), most)
+      assert.isAtLeast(retry.delay, middle * 0.75)
+      assert.isAtMost(retry.delay, Math.min(middle * 1.25, most))
+      assert.strictEqual(yield* asked, attempt - 1)
+      yield* TestClock.adjust(retry.delay)
+    }
+    yield* Fiber.join(fiber)
+    assert.strictEqual(yield* asked, attempts)
+    const last = brief(seen.at(-1) ?? assert.fail("nothing"))
+    const endings: ReadonlyArray<unknown> = [
+      "Error InternalProviderError",
+      "InvalidStream NO_RESPONSE_TEXT",
+      "InvalidStream NO_FINISH_REASON"
+    ]
+    assert.strictEqual(last, endings[[broken, empty, torn].findIndex((one) => one === step)])
+  })
 
   it.effect("of all kinds: ten attempts in total", function* () {
     const { asked, fiber } = yield* underClock((_, index) => (index % 4 === 3 ? empty : broken))

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { patchOf, tokensOf } from "../../../src/domain/compression/Compression.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -10,6 +9,7 @@ import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { atScales, countingBy, estimated, estimateOf, type Measured } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Every budget and limit is in the model's tokens, and so is every report, whatever the model's tokens per estimated one are. */
 
@@ -277,23 +277,19 @@ const scenes: Readonly<Record<string, Scene>> = {
 }
 
 describe("in the model's tokens are", () => {
-  for (const [name, { answer, isNew, limits, run }] of Object.entries(scenes)) {
-    it.effect(name, () =>
-      atScales((scale) =>
-        Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) =>
-          Effect.gen(() => run(chat))
-        ).pipe(Effect.provide(countingBy(scale, answer)))
-      )
+  it.effect.each(Object.entries(scenes))("%s", ([, { answer, isNew, limits, run }]) =>
+    atScales((scale) =>
+      Effect.flatMap(isNew === true ? begin(limits(scale)) : learned(limits(scale)), ({ chat }) =>
+        Effect.gen(() => run(chat))
+      ).pipe(Effect.provide(countingBy(scale, answer)))
     )
-  }
+  )
 })
 
-it.effect("what is sent with every request counts in the report of a compression", () =>
-  Effect.gen(function* () {
-    const systemInstruction = words(2_000)
-    const { chat } = yield* learned({ window: 8_000, systemInstruction, policy: { summarizer: "extractive" } })
-    yield* chat.append(talk(12, 400))
-    const { after } = tokensOf(yield* chat.compress())
-    assert.closeTo(after, estimated([text(systemInstruction)]) + (yield* viewSize(chat)), 100)
-  }).pipe(Effect.provide(countingBy(1)))
-)
+it.effect("what is sent with every request counts in the report of a compression", countingBy(1), function* () {
+  const systemInstruction = words(2_000)
+  const { chat } = yield* learned({ window: 8_000, systemInstruction, policy: { summarizer: "extractive" } })
+  yield* chat.append(talk(12, 400))
+  const { after } = tokensOf(yield* chat.compress())
+  assert.closeTo(after, estimated([text(systemInstruction)]) + (yield* viewSize(chat)), 100)
+})

@@ -19,63 +19,61 @@ const first =
 const times = (count: number, answer: Fake.Answer): ReadonlyArray<Fake.Answer> =>
   Array.from({ length: count }, () => answer)
 
-describe("a turn's events", () => {
-  it.live("arrive in order, with exactly one ending", function* () {
-    const cited = Fake.response([{ text: "the answer" }])
-    const withCitations = {
-      ...cited,
-      candidates: cited.candidates.map((candidate) => ({
-        ...candidate,
-        citationMetadata: { citationSources: [{ uri: "https://b" }, { uri: "https://a", title: "A" }] }
-      }))
-    }
-    const { chat, events } = yield* against(
-      first(
-        Fake.sse(
-          Fake.response(
-            [
-              { text: "**Look** at it", thought: true },
-              { text: "So: " },
-              { functionCall: { name: "read_file", args: { path: "a" }, id: "1" } }
-            ],
-            { finishReason: null }
-          ),
-          withCitations
-        )
+it.live("a turn's events arrive in order, with exactly one ending", function* () {
+  const cited = Fake.response([{ text: "the answer" }])
+  const withCitations = {
+    ...cited,
+    candidates: cited.candidates.map((candidate) => ({
+      ...candidate,
+      citationMetadata: { citationSources: [{ uri: "https://b" }, { uri: "https://a", title: "A" }] }
+    }))
+  }
+  const { chat, events } = yield* against(
+    first(
+      Fake.sse(
+        Fake.response(
+          [
+            { text: "**Look** at it", thought: true },
+            { text: "So: " },
+            { functionCall: { name: "read_file", args: { path: "a" }, id: "1" } }
+          ],
+          { finishReason: null }
+        ),
+        withCitations
       )
     )
-    const sent = yield* taken(chat.send("question"))
-    assert.deepStrictEqual(sent.events.map(brief), [
-      "ModelInfo",
-      "Thought Look: at it",
-      "Content So: ",
-      "ToolCallRequest read_file",
-      "Content the answer",
-      "Citation (A) https://a\nhttps://b",
-      "Finished STOP"
-    ])
-    const last = endingOf(sent.events)
-    assert.isTrue(last?._tag === "Finished" && last.answer === "e2" && last.usage?.prompt === 10)
-    assert.deepStrictEqual(sent.events[0], {
-      _tag: "ModelInfo",
-      model: "gemini-2.5-flash",
-      limit: TokenCount.make(1_048_576)
-    })
-    assert.deepStrictEqual(
-      events.map(({ _tag }) => _tag),
-      ["Answered"],
-      "message and answer are one line of the log"
-    )
-    const [asked, answer] = entries(yield* chat.conversation)
-    assert.deepStrictEqual(asked?.content, user(text("question")))
-    assert.deepStrictEqual(
-      answer?.content,
-      model(text("So: "), call("read_file", { path: "a" }, "1"), text("the answer")),
-      "the thought is no part of it"
-    )
-    assert.strictEqual(answer?.model, "gemini-2.5-flash")
-    assert.deepStrictEqual(answer?.usage, { prompt: 10, answer: 5, thoughts: 0, cached: 0 })
+  )
+  const sent = yield* taken(chat.send("question"))
+  assert.deepStrictEqual(sent.events.map(brief), [
+    "ModelInfo",
+    "Thought Look: at it",
+    "Content So: ",
+    "ToolCallRequest read_file",
+    "Content the answer",
+    "Citation (A) https://a\nhttps://b",
+    "Finished STOP"
+  ])
+  const last = endingOf(sent.events)
+  assert.isTrue(last?._tag === "Finished" && last.answer === "e2" && last.usage?.prompt === 10)
+  assert.deepStrictEqual(sent.events[0], {
+    _tag: "ModelInfo",
+    model: "gemini-2.5-flash",
+    limit: TokenCount.make(1_048_576)
   })
+  assert.deepStrictEqual(
+    events.map(({ _tag }) => _tag),
+    ["Answered"],
+    "message and answer are one line of the log"
+  )
+  const [asked, answer] = entries(yield* chat.conversation)
+  assert.deepStrictEqual(asked?.content, user(text("question")))
+  assert.deepStrictEqual(
+    answer?.content,
+    model(text("So: "), call("read_file", { path: "a" }, "1"), text("the answer")),
+    "the thought is no part of it"
+  )
+  assert.strictEqual(answer?.model, "gemini-2.5-flash")
+  assert.deepStrictEqual(answer?.usage, { prompt: 10, answer: 5, thoughts: 0, cached: 0 })
 })
 
 /** What is seen of a second try that goes well. */
@@ -159,28 +157,26 @@ const bad: ReadonlyArray<readonly [what: string, script: ReadonlyArray<Fake.Answ
 ]
 
 describe("any answer has one clear ending, and the conversation continues", () => {
-  for (const [name, script, expected] of bad) {
-    it.live(name, function* () {
-      const { chat, events: log, fake } = yield* against(first(...script))
-      const { error, events } = yield* taken(chat.send("question"))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", ...expected])
-      const last = endingOf(events) ?? assert.fail("it has not one ending")
-      if (last._tag === "Finished") {
-        assert.isUndefined(error)
-        assert.strictEqual(textOf(events), entries(yield* chat.conversation)[1]?.content.parts[0]?.text)
-      } else {
-        assert.isEmpty(log, "the conversation is what it was")
-        assert.isTrue("message" in last && last.message === error?.message)
-        assert.match(error?.message ?? "", /^[^\n]+[^\n.]$/)
-      }
-      const asked = (yield* fake.requests).length
-      const next = yield* taken(chat.send("and now?"))
-      assert.deepStrictEqual(next.events.map(brief), ["ModelInfo", "Content fine", "Finished STOP"])
-      const latest = (yield* fake.requests)[asked] ?? assert.fail("no request")
-      assert.deepStrictEqual(contentsOf(latest).at(-1), user(text("and now?")))
-      assert.lengthOf(contentsOf(latest), last._tag === "Finished" ? 3 : 1)
-    })
-  }
+  it.live.each(bad)("%s", function* ([, script, expected]) {
+    const { chat, events: log, fake } = yield* against(first(...script))
+    const { error, events } = yield* taken(chat.send("question"))
+    assert.deepStrictEqual(events.map(brief), ["ModelInfo", ...expected])
+    const last = endingOf(events) ?? assert.fail("it has not one ending")
+    if (last._tag === "Finished") {
+      assert.isUndefined(error)
+      assert.strictEqual(textOf(events), entries(yield* chat.conversation)[1]?.content.parts[0]?.text)
+    } else {
+      assert.isEmpty(log, "the conversation is what it was")
+      assert.isTrue("message" in last && last.message === error?.message)
+      assert.match(error?.message ?? "", /^[^\n]+[^\n.]$/)
+    }
+    const asked = (yield* fake.requests).length
+    const next = yield* taken(chat.send("and now?"))
+    assert.deepStrictEqual(next.events.map(brief), ["ModelInfo", "Content fine", "Finished STOP"])
+    const latest = (yield* fake.requests)[asked] ?? assert.fail("no request")
+    assert.deepStrictEqual(contentsOf(latest).at(-1), user(text("and now?")))
+    assert.lengthOf(contentsOf(latest), last._tag === "Finished" ? 3 : 1)
+  })
 
   it.live("an answer of 10 MB is accepted, and the next message still fits", function* () {
     const long = "All work and no play makes a long answer. ".repeat(2_500)

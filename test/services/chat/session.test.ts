@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { call, type Content, model, type Part, response, text } from "../../../src/domain/content/Content.ts"
@@ -15,6 +14,7 @@ import { ContextLengthError, InvalidRequestError, ModelError } from "../../../sr
 import { brief } from "../../support/brief.ts"
 import { taken } from "../../support/sending.ts"
 import { recordedSpans } from "../../support/spans.ts"
+import { expect, it } from "../../support/vitest.ts"
 
 /** One long session: each event, each request and each line of the log, with a model that counts twice the estimate. */
 
@@ -207,15 +207,12 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
   return [...shown, ...new Set(named)]
 })
 
-describe("a session", () => {
-  it.effect.each(["palimpsest", "gemini"] as const)(
-    "goes like this with the strategy %s: see `test/golden/session-*.txt`, and take a new one with `vitest -u`",
-    (strategy) =>
-      Effect.gen(function* () {
-        const shown = yield* played(strategy)
-        yield* Effect.promise(() =>
-          expect(`${shown.join("\n")}\n`).toMatchFileSnapshot(`../../golden/session-${strategy}.txt`)
-        )
-      })
-  )
-})
+it.effect.each(["palimpsest", "gemini"] as const)(
+  "a session goes like this with the strategy %s: see `test/golden/session-*.txt`, and take a new one with `vitest -u`",
+  function* (strategy) {
+    const shown = yield* played(strategy)
+    yield* Effect.promise(() =>
+      expect(`${shown.join("\n")}\n`).toMatchFileSnapshot(`../../golden/session-${strategy}.txt`)
+    )
+  }
+)

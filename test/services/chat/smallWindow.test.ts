@@ -28,8 +28,9 @@ it.effect.each<readonly [window: number, tokens: number]>([
     yield* chat.append(words.flat())
     yield* chat.compress()
     const calls = yield* ScriptedModel.Script.use((script) => script.calls)
-    const [asked] = calls.filter(({ method }) => method === "generate").map(({ request }) => request)
-    if (asked === undefined) return assert.fail("no model was asked")
+    const [asked = assert.fail("no model was asked")] = calls
+      .filter(({ method }) => method === "generate")
+      .map(({ request }) => request)
     const sent = yield* estimateContents({ model: asked.model, contents: asked.contents })
     assert.isAbove(sent, tokens * 0.5)
     assert.isBelow(sent, tokens * 1.6)

@@ -90,18 +90,15 @@ describe("tool results are bounded on arrival", () => {
     ],
     ["the user's text is not cut", text(long(90_000)), {}, (shown) => assert.strictEqual(shown.length, 90_000)]
   ]
-  for (const [rule, part, settings, check] of rows) {
-    it.effect(rule, function* () {
-      const { chat, handles, shown } = yield* appended([part], settings)
-      check(shown[0] ?? "")
-      const [handle] = handles
-      if (handle === undefined) return assert.fail("no handle")
-      const whole = (yield* chat.recall(handle)).text
-      const output = part.functionResponse?.response
-      const texts = typeof output === "object" && output !== null ? Object.values(output) : [part.text]
-      assert.isTrue(texts.some((one) => whole === one || whole.includes(JSON.stringify(one))))
-    })
-  }
+  it.effect.each(rows)("%s", function* ([, part, settings, check]) {
+    const { chat, handles, shown } = yield* appended([part], settings)
+    check(shown[0] ?? "")
+    const [handle = assert.fail("no handle")] = handles
+    const whole = (yield* chat.recall(handle)).text
+    const output = part.functionResponse?.response
+    const texts = typeof output === "object" && output !== null ? Object.values(output) : [part.text]
+    assert.isTrue(texts.some((one) => whole === one || whole.includes(JSON.stringify(one))))
+  })
 
   it.effect("parallel results share one limit in any window; small ones stay whole", function* () {
     const parts = [
@@ -127,8 +124,7 @@ describe("tool results are bounded on arrival", () => {
     }
     const { error } = yield* taken(chat.send("and now?"))
     assert.isUndefined(error)
-    const handle = entries(yield* chat.conversation)[1]?.handles[1]
-    if (handle === undefined) return assert.fail("no handle")
+    const handle = entries(yield* chat.conversation)[1]?.handles[1] ?? assert.fail("no handle")
     assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
   })
 
@@ -173,8 +169,7 @@ describe("old results are masked", () => {
     const [first] = entries(yield* chat.conversation).filter(({ content }) =>
       content.parts.some((part) => part.functionResponse !== undefined)
     )
-    const handle = first?.handles[0]
-    if (handle === undefined) return assert.fail("no handle")
+    const handle = first?.handles[0] ?? assert.fail("no handle")
     assert.strictEqual((yield* chat.recall(handle)).text, filler(0))
   })
 

@@ -65,34 +65,32 @@ describe("strategy gemini uses the last reported count", () => {
 })
 
 describe("a missing summary", () => {
-  for (const strategy of ["gemini", "palimpsest"] as const) {
-    it.effect(
-      `${strategy}: the conversation continues, nothing is paid for twice, and the model is given up`,
-      served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 }),
-      function* () {
-        const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
-        const costs: Array<number> = []
-        const lines: Array<string> = []
-        for (let n = 0; n < 12; n += 1) {
-          const before = yield* paid
-          const { events } = yield* taken(chat.send(`${n} ${words(500)}`))
-          assert.strictEqual(endingOf(events)?._tag, "Finished", `message ${n}`)
-          for (const event of events) if (event._tag === "Notice") lines.push(event.message)
-          costs.push((yield* paid) - before)
-        }
-        assert.isAtMost(Math.max(...costs), 2)
-        assert.strictEqual(costs.filter((cost) => cost > 0).length, 2)
-        assert.lengthOf(
-          lines.filter((line) => line.includes("not asked again")),
-          1
-        )
-        yield* chat.configure({ model: "another" })
+  it.effect.each(["gemini", "palimpsest"] as const)(
+    "%s: the conversation continues, nothing is paid for twice, and the model is given up",
+    served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 }),
+    function* (strategy) {
+      const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
+      const costs: Array<number> = []
+      const lines: Array<string> = []
+      for (let n = 0; n < 12; n += 1) {
         const before = yield* paid
-        yield* chat.compress()
-        assert.isAbove((yield* paid) - before, 0)
+        const { events } = yield* taken(chat.send(`${n} ${words(500)}`))
+        assert.strictEqual(endingOf(events)?._tag, "Finished", `message ${n}`)
+        for (const event of events) if (event._tag === "Notice") lines.push(event.message)
+        costs.push((yield* paid) - before)
       }
-    )
-  }
+      assert.isAtMost(Math.max(...costs), 2)
+      assert.strictEqual(costs.filter((cost) => cost > 0).length, 2)
+      assert.lengthOf(
+        lines.filter((line) => line.includes("not asked again")),
+        1
+      )
+      yield* chat.configure({ model: "another" })
+      const before = yield* paid
+      yield* chat.compress()
+      assert.isAbove((yield* paid) - before, 0)
+    }
+  )
 })
 
 it.effect(
@@ -117,20 +115,18 @@ it.effect(
   }
 )
 
-describe("the summarizing model", () => {
-  it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
-    "of a conversation with %s is the same",
-    (name) =>
-      Effect.gen(function* () {
-        const { chat } = yield* begin({ model: name, window: 10_000, policy: { summarizer: "model" } })
-        for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
-        yield* chat.compress()
-        const asked = (yield* Scripted.Script.use(({ calls }) => calls)).filter(({ method }) => method === "generate")
-        assert.isAbove(asked.length, 0)
-        assert.deepStrictEqual([...new Set(asked.map(({ request }) => request.model))], [name])
-      }).pipe(Effect.provide(served({ prompt: () => 100 })))
-  )
-})
+it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
+  "the summarizing model of a conversation with %s is the same",
+  served({ prompt: () => 100 }),
+  function* (name) {
+    const { chat } = yield* begin({ model: name, window: 10_000, policy: { summarizer: "model" } })
+    for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
+    yield* chat.compress()
+    const asked = (yield* Scripted.Script.use(({ calls }) => calls)).filter(({ method }) => method === "generate")
+    assert.isAbove(asked.length, 0)
+    assert.deepStrictEqual([...new Set(asked.map(({ request }) => request.model))], [name])
+  }
+)
 
 it.effect(
   "a first compression by a model is preceded by a count, which a cancel ends",
@@ -266,21 +262,19 @@ describe("a server that adds tokens to each request", () => {
   )
 })
 
-describe("a refusal", () => {
-  it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
-    const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
-    const { chat } = yield* begin({
-      window: 3_000,
-      systemInstruction: words(2_100),
-      toolOutput: { most: 1_000_000 }
-    })
-    yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
-    const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
-    const { error } = yield* taken(chat.send(results))
-    if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-    assert.strictEqual(error.what, "tool results")
-    assert.isAbove(error.estimated, 0)
-    assert.isBelow(error.remaining, error.estimated)
-    assert.include(error.message, "the tools' results do not fit")
+it.effect("a refusal names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
+  const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
+  const { chat } = yield* begin({
+    window: 3_000,
+    systemInstruction: words(2_100),
+    toolOutput: { most: 1_000_000 }
   })
+  yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
+  const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
+  const { error } = yield* taken(chat.send(results))
+  if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+  assert.strictEqual(error.what, "tool results")
+  assert.isAbove(error.estimated, 0)
+  assert.isBelow(error.remaining, error.estimated)
+  assert.include(error.message, "the tools' results do not fit")
 })

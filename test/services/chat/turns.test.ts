@@ -179,33 +179,28 @@ layer(offline)("a turn", (it) => {
   })
 })
 
-describe("the last event of a turn that failed", () => {
-  const overflow = {
-    what: "message",
-    estimated: TokenCount.make(30),
-    remaining: TokenCount.make(10),
-    limit: TokenCount.make(20),
-    stubborn: [],
-    text: "words"
-  } as const
-  it.each<readonly [error: TurnError, event: object]>([
-    [
-      new InvalidAnswer({ fault: "NO_FINISH_REASON", detail: "x" }),
-      { _tag: "InvalidStream", fault: "NO_FINISH_REASON" }
-    ],
-    [new StoppedByHook({ reason: "no" }), { _tag: "HookStopped", refused: true }],
-    [new ContextOverflow(overflow), { _tag: "ContextWindowWillOverflow", ...overflow }],
-    [
-      new ModelError({ reason: new InvalidRequestError({ detail: "no" }) }),
-      { _tag: "Error", reason: "InvalidRequestError" }
-    ],
-    [sessionError(new SessionNotFound({ id: "s" })), { _tag: "Error", reason: "SessionNotFound" }],
-    [new NothingToAsk({}), { _tag: "Error", reason: "NothingToAsk" }],
-    [new ChatBusy({ doing: "a turn" }), { _tag: "Error", reason: "ChatBusy" }]
-  ])("says why: %s", (error, event) =>
-    assert.deepStrictEqual(failureEvent(error), { ...event, message: error.message } as ChatEvent)
-  )
-})
+const overflow = {
+  what: "message",
+  estimated: TokenCount.make(30),
+  remaining: TokenCount.make(10),
+  limit: TokenCount.make(20),
+  stubborn: [],
+  text: "words"
+} as const
+it.each<readonly [error: TurnError, event: object]>([
+  [new InvalidAnswer({ fault: "NO_FINISH_REASON", detail: "x" }), { _tag: "InvalidStream", fault: "NO_FINISH_REASON" }],
+  [new StoppedByHook({ reason: "no" }), { _tag: "HookStopped", refused: true }],
+  [new ContextOverflow(overflow), { _tag: "ContextWindowWillOverflow", ...overflow }],
+  [
+    new ModelError({ reason: new InvalidRequestError({ detail: "no" }) }),
+    { _tag: "Error", reason: "InvalidRequestError" }
+  ],
+  [sessionError(new SessionNotFound({ id: "s" })), { _tag: "Error", reason: "SessionNotFound" }],
+  [new NothingToAsk({}), { _tag: "Error", reason: "NothingToAsk" }],
+  [new ChatBusy({ doing: "a turn" }), { _tag: "Error", reason: "ChatBusy" }]
+])("the last event of a turn that failed says why: %s", (error, event) =>
+  assert.deepStrictEqual(failureEvent(error), { ...event, message: error.message } as ChatEvent)
+)
 
 describe("a change interrupted anywhere is in the log and in the conversation, or in neither", () => {
   const talk = Array.from({ length: 12 }, (_, n) => [
@@ -227,50 +222,48 @@ describe("a change interrupted anywhere is in the log and in the conversation, o
   /** Compressions and turns have many points. */
   const long: ReadonlySet<string> = new Set(["compress", "send"])
 
-  it.effect.each(Object.entries(changes))("%s", ([name, change]) =>
-    Effect.gen(function* () {
-      const session = yield* Effect.gen(function* () {
-        const chat = yield* begun()
-        yield* chat.append(talk)
-        yield* chat.compress()
-        return yield* chat.session
-      })
-      let events: Array<SessionEvent> = []
-      let chat: Chat["Service"] | undefined
-      // A log takes time before and after it has a line.
-      const append = (event: SessionEvent) =>
+  it.effect.each(Object.entries(changes))("%s", offline, function* ([name, change]) {
+    const session = yield* Effect.gen(function* () {
+      const chat = yield* begun()
+      yield* chat.append(talk)
+      yield* chat.compress()
+      return yield* chat.session
+    })
+    let events: Array<SessionEvent> = []
+    let chat: Chat["Service"] | undefined
+    // A log takes time before and after it has a line.
+    const append = (event: SessionEvent) =>
+      Effect.andThen(
+        Effect.yieldNow,
         Effect.andThen(
-          Effect.yieldNow,
-          Effect.andThen(
-            Effect.sync(() => events.push(event)),
-            Effect.yieldNow
-          )
+          Effect.sync(() => events.push(event)),
+          Effect.yieldNow
         )
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            events = []
-            chat = yield* Effect.uninterruptible(
-              begun({ session, log: { append: (event) => Effect.asVoid(append(event)) } })
-            )
-            yield* change(chat)
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (chat === undefined) return
-            assert.strictEqual(described(yield* chat.session), described(events.reduce(applyEvent, session)))
-            const before = events.length
-            // The words and their pin.
-            if (name === "pin") assert.include([0, 2], before)
-            yield* chat.append([{ content: user(text("free to go on")) }])
-            assert.strictEqual(events.length, before + 1)
-          }),
-        long.has(name) ? strideOf(31) : 1
       )
-      assert.isAbove(points, 5)
-      assert.isNotEmpty(events)
-    }).pipe(Effect.provide(offline))
-  )
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          events = []
+          chat = yield* Effect.uninterruptible(
+            begun({ session, log: { append: (event) => Effect.asVoid(append(event)) } })
+          )
+          yield* change(chat)
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (chat === undefined) return
+          assert.strictEqual(described(yield* chat.session), described(events.reduce(applyEvent, session)))
+          const before = events.length
+          // The words and their pin.
+          if (name === "pin") assert.include([0, 2], before)
+          yield* chat.append([{ content: user(text("free to go on")) }])
+          assert.strictEqual(events.length, before + 1)
+        }),
+      long.has(name) ? strideOf(31) : 1
+    )
+    assert.isAbove(points, 5)
+    assert.isNotEmpty(events)
+  })
 })
 
 describe("a turn interrupted anywhere leaves a complete conversation", () => {
@@ -321,26 +314,22 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
   })
 })
 
-describe("a part of a session that cannot be read", () => {
-  const failure = sessionError(new SessionNotFound({ id: "s" }))
-  it.effect.each([
-    [Effect.fail(failure), "SessionStoreError"],
-    [Effect.die(new Error("a bug")), "died"]
-  ] as const)("ends with %$", ([whole, ends]) =>
-    Effect.gen(function* () {
-      const chat = yield* begun({ log: { ...nowhere, whole }, complete: false })
-      const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-        chat.recall(handle),
-        chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
-        chat.compress(),
-        chat.plan()
-      ]
-      for (const read of reads) {
-        const exit = yield* Effect.exit(read)
-        assert.strictEqual(Exit.hasDies(exit) ? "died" : Object(failureOf(exit))._tag, ends)
-      }
-    }).pipe(Effect.provide(offline))
-  )
+const failure = sessionError(new SessionNotFound({ id: "s" }))
+it.effect.each([
+  [Effect.fail(failure), "SessionStoreError"],
+  [Effect.die(new Error("a bug")), "died"]
+] as const)("a part of a session that cannot be read ends with %$", offline, function* ([whole, ends]) {
+  const chat = yield* begun({ log: { ...nowhere, whole }, complete: false })
+  const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+    chat.recall(handle),
+    chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
+    chat.compress(),
+    chat.plan()
+  ]
+  for (const read of reads) {
+    const exit = yield* Effect.exit(read)
+    assert.strictEqual(Exit.hasDies(exit) ? "died" : Object(failureOf(exit))._tag, ends)
+  }
 })
 
 describe("Chats", () => {
@@ -379,40 +368,38 @@ describe("Chats", () => {
   })
 })
 
-describe("a setting that no conversation can have", () => {
-  const strategy = OwnStrategyName.make("nobody's")
-  it.effect.each<[Partial<ChatSettings>, string]>([
-    [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
-    [{ window: NaN }, "window is NaN; expected a number of tokens, 1 or more"],
-    [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
-    [{ reserve: -1 }, "reserve is -1; expected a number of tokens, 0 or more"],
-    [{ prepareAt: NaN }, "prepareAt is NaN; expected a fraction from 0 to 1"],
-    [{ overflowFactor: -1 }, "overflowFactor is -1; expected a number, 0 or more"],
-    [{ models: { m: { window: 0 } } }, "models.m.window is 0; expected a number of tokens, 1 or more"],
-    [{ models: { m: { threshold: 2 } } }, "models.m.threshold is 2; expected a fraction from 0 to 1"],
-    [{ policy: { preserve: -1 } }, "preserve is -1; expected a fraction from 0 to 1"],
-    [{ policy: { strategy } }, "no strategy is called nobody's; expected palimpsest or gemini or pi or openclaw"]
-  ])("is refused: %j", ([wrong, message]) =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      const chats = Context.get(yield* Layer.build(Layer.fresh(offline)), Chats)
-      const { policy } = wrong
-      const refused = [
-        chats.open("a"),
-        chat.configure(wrong),
-        ...(policy === undefined
-          ? []
-          : [chat.compress, chat.plan].map((use) => use({ policy: { ...defaultPolicy, ...policy } })))
-      ]
-      for (const each of refused) {
-        assert.deepStrictEqual(
-          failureOf(yield* Effect.exit<unknown, unknown, Scope.Scope>(each)),
-          new InvalidOption({ message })
-        )
-      }
-    }).pipe(Effect.provideService(ChatDefaults, { ...settings, ...wrong }), Effect.provide(offline))
-  )
-})
+const strategy = OwnStrategyName.make("nobody's")
+it.effect.each<[Partial<ChatSettings>, string]>([
+  [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
+  [{ window: NaN }, "window is NaN; expected a number of tokens, 1 or more"],
+  [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
+  [{ reserve: -1 }, "reserve is -1; expected a number of tokens, 0 or more"],
+  [{ prepareAt: NaN }, "prepareAt is NaN; expected a fraction from 0 to 1"],
+  [{ overflowFactor: -1 }, "overflowFactor is -1; expected a number, 0 or more"],
+  [{ models: { m: { window: 0 } } }, "models.m.window is 0; expected a number of tokens, 1 or more"],
+  [{ models: { m: { threshold: 2 } } }, "models.m.threshold is 2; expected a fraction from 0 to 1"],
+  [{ policy: { preserve: -1 } }, "preserve is -1; expected a fraction from 0 to 1"],
+  [{ policy: { strategy } }, "no strategy is called nobody's; expected palimpsest or gemini or pi or openclaw"]
+])("a setting that no conversation can have is refused: %j", ([wrong, message]) =>
+  Effect.gen(function* () {
+    const chat = yield* begun()
+    const chats = Context.get(yield* Layer.build(Layer.fresh(offline)), Chats)
+    const { policy } = wrong
+    const refused = [
+      chats.open("a"),
+      chat.configure(wrong),
+      ...(policy === undefined
+        ? []
+        : [chat.compress, chat.plan].map((use) => use({ policy: { ...defaultPolicy, ...policy } })))
+    ]
+    for (const each of refused) {
+      assert.deepStrictEqual(
+        failureOf(yield* Effect.exit<unknown, unknown, Scope.Scope>(each)),
+        new InvalidOption({ message })
+      )
+    }
+  }).pipe(Effect.provideService(ChatDefaults, { ...settings, ...wrong }), Effect.provide(offline))
+)
 
 it.effect("a message may take no more than all of the free window, whatever share is set", offline, function* () {
   const chat = yield* begun()

@@ -73,38 +73,33 @@ const given = snapshot(
 )
 
 describe("strategy palimpsest", () => {
-  for (const [rule, answer, why] of [
+  it.effect.each([
     ["blocks", { decision: "block", reason: "not now" }, "not now"],
     ["stops", { continue: false, stopReason: "not ever" }, "not ever"]
-  ] as const) {
-    it.effect(`a hook that ${rule} vetoes it, even when the user requested it`, function* () {
-      const { ended, focus, told } = yield* compressing({ PreCompress: answer }, { forced: true })
-      assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
-      assert.strictEqual(statusOf(ended.outcome), "NOOP")
-      assert.deepStrictEqual(focus, [])
-      assert.deepStrictEqual(brief(told), ["PreCompress manual", "PostCompress manual"])
-    })
-  }
+  ] as const)("a hook that %s vetoes it, even when the user requested it", function* ([, answer, why]) {
+    const { ended, focus, told } = yield* compressing({ PreCompress: answer }, { forced: true })
+    assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
+    assert.strictEqual(statusOf(ended.outcome), "NOOP")
+    assert.deepStrictEqual(focus, [])
+    assert.deepStrictEqual(brief(told), ["PreCompress manual", "PostCompress manual"])
+  })
 
   it.effect.each([true, false])(
     "palimpsest: messages for which a model was paid in vain are not paid for again unless by hand: code writes their snapshot, or nothing changes, and one line says so (ours): with its ladder %s",
-    (ladder) =>
-      Effect.gen(function* () {
-        const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
-        const drop = patchOf(ended.outcome)?.drop
-        assert.isDefined(drop)
-        const tried = drop === undefined ? [] : [drop]
-        const again = (forced: boolean) =>
-          Effect.map(
-            compression.compress({ ...request, forced, memory: { ...request.memory, tried } }),
-            ({ outcome }) =>
-              outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
-          )
-        const [status, why = ""] = yield* again(false)
-        assert.strictEqual(status, ladder ? "Compressed" : "Noop")
-        assert.strictEqual(why.startsWith("an earlier call for these messages"), ladder)
-        assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
-      })
+    function* (ladder) {
+      const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
+      const drop = patchOf(ended.outcome)?.drop
+      assert.isDefined(drop)
+      const tried = drop === undefined ? [] : [drop]
+      const again = (forced: boolean) =>
+        Effect.map(compression.compress({ ...request, forced, memory: { ...request.memory, tried } }), ({ outcome }) =>
+          outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
+        )
+      const [status, why = ""] = yield* again(false)
+      assert.strictEqual(status, ladder ? "Compressed" : "Noop")
+      assert.strictEqual(why.startsWith("an earlier call for these messages"), ladder)
+      assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
+    }
   )
 
   it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", function* () {
@@ -170,20 +165,18 @@ describe("strategy palimpsest", () => {
     assert.deepStrictEqual(brief(told.slice(before)), ["PreCompress manual", "PostCompress manual"])
   })
 
-  for (const [rule, change, expected] of [
+  it.effect.each([
     ["a focus is taken from a hook where the user gave none", {}, "error texts"],
     ["the user's own focus comes first", { focus: "paths" }, "paths"]
-  ] as const) {
-    it.effect(rule, function* () {
-      const { ended, focus } = yield* compressing(
-        { PreCompress: { hookSpecificOutput: { focus: "error texts" } } },
-        { forced: true },
-        change
-      )
-      assert.strictEqual(ended.outcome._tag, "Compressed")
-      assert.strictEqual(focus[0], expected)
-    })
-  }
+  ] as const)("%s", function* ([, change, expected]) {
+    const { ended, focus } = yield* compressing(
+      { PreCompress: { hookSpecificOutput: { focus: "error texts" } } },
+      { forced: true },
+      change
+    )
+    assert.strictEqual(ended.outcome._tag, "Compressed")
+    assert.strictEqual(focus[0], expected)
+  })
 
   it.effect("a hook's snapshot replaces the summarizer's, and is verified like a model's", function* () {
     const { ended, focus } = yield* compressing(
@@ -221,25 +214,20 @@ describe("strategy palimpsest", () => {
     assert.isAtMost(outcome.after, policy.limit)
   })
 
-  for (const [rule, words, why] of [
+  it.effect.each([
     ["is no snapshot", "Dear model, all is well.", "no snapshot"],
     ["is not closed", "<state_snapshot><key_knowledge>- a", "not closed"],
     ["has two", `${given}${given}`, "more than one snapshot"],
     ["is empty", "", "no snapshot"],
     ["is far too long", "x".repeat(1_000_001), "1000001 characters"]
-  ] as const) {
-    it.effect(`${rule} is reported, and the default snapshot written`, function* () {
-      const { ended } = yield* compressing(
-        { PreCompress: { hookSpecificOutput: { snapshot: words } } },
-        { forced: true }
-      )
-      const { outcome } = ended
-      if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
-      assert.strictEqual(outcome.by, "extractive")
-      assert.strictEqual(outcome.degraded?.reason, "InvalidOutputError")
-      assert.include(outcome.degraded?.message, why)
-    })
-  }
+  ] as const)("%s is reported, and the default snapshot written", function* ([, words, why]) {
+    const { ended } = yield* compressing({ PreCompress: { hookSpecificOutput: { snapshot: words } } }, { forced: true })
+    const { outcome } = ended
+    if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+    assert.strictEqual(outcome.by, "extractive")
+    assert.strictEqual(outcome.degraded?.reason, "InvalidOutputError")
+    assert.include(outcome.degraded?.message, why)
+  })
 
   it.effect("a value that is not text is neither snapshot nor focus", function* () {
     const { ended, focus } = yield* compressing(

@@ -65,8 +65,10 @@ const agrees = Effect.fnUntraced(function* (chat: CompressedChat["Service"]) {
 })
 
 describe("a chat's history", () => {
-  it.effect.skipIf(isUnitTier)("shrinks on compression, with the exports, while the session keeps everything", () =>
-    Effect.gen(function* () {
+  it.effect.skipIf(isUnitTier)(
+    "shrinks on compression, with the exports, while the session keeps everything",
+    over(),
+    function* () {
       const chat = yield* open()
       const sizes: Array<number> = []
       for (let n = 0; n < 50; n += 1) {
@@ -88,7 +90,7 @@ describe("a chat's history", () => {
         Array.from({ length: 50 }, (_, n) => [question(n), "ok"]).flat()
       )
       for (const handle of mentions(wordsOf(history))) yield* chat.recall(handle)
-    }).pipe(Effect.provide(over()))
+    }
   )
 
   it.effect("keeps its original objects", over(), function* () {
@@ -134,8 +136,9 @@ describe("a chat's history", () => {
 
   it.effect("keeps system messages in place, and dropped ones behind the first", over(), function* () {
     const chat = yield* open()
-    const [mode, other] = ["Mode: act.", "Mode: talk."].map((content) => Prompt.systemMessage({ content }))
-    if (mode === undefined || other === undefined) return assert.fail("no modes")
+    const [mode = assert.fail("no modes"), other = assert.fail("no modes")] = ["Mode: act.", "Mode: talk."].map(
+      (content) => Prompt.systemMessage({ content })
+    )
     yield* talk(chat, 3)
     yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
     yield* chat.generateText({ prompt: Prompt.fromMessages([other, says(question(4))]) })
@@ -673,50 +676,46 @@ describe("streamText", () => {
   )
 })
 
-describe("concurrent calls", () => {
-  it.effect("take turns, including their compressions", over(), function* () {
-    const real = yield* SessionStore
-    const slow = Layer.succeed(SessionStore, {
-      ...real,
-      create: (started) =>
-        Effect.map(real.create(started), (log) => ({
-          ...log,
-          append: (event) => Effect.andThen(Effect.yieldNow, log.append(event))
-        }))
-    })
-    const chat = yield* open().pipe(Effect.provide(slow))
-    yield* talk(chat, 14)
-    const more = Array.from({ length: 6 }, (_, n) => question(14 + n))
-    yield* Effect.forEach(more, (prompt) => chat.generateText({ prompt }), { concurrency: "unbounded" })
-    const said = entries((yield* chat.session).conversation).map(({ content }) => plainText(content))
-    assert.strictEqual(said.length, 40)
-    assert.sameMembers(
-      said.filter((_, at) => at % 2 === 0),
-      Array.from({ length: 20 }, (_, n) => question(n))
-    )
-    assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
-    assert.isDefined(snapshotOf(yield* historyOf(chat)))
+it.effect("concurrent calls take turns, including their compressions", over(), function* () {
+  const real = yield* SessionStore
+  const slow = Layer.succeed(SessionStore, {
+    ...real,
+    create: (started) =>
+      Effect.map(real.create(started), (log) => ({
+        ...log,
+        append: (event) => Effect.andThen(Effect.yieldNow, log.append(event))
+      }))
   })
+  const chat = yield* open().pipe(Effect.provide(slow))
+  yield* talk(chat, 14)
+  const more = Array.from({ length: 6 }, (_, n) => question(14 + n))
+  yield* Effect.forEach(more, (prompt) => chat.generateText({ prompt }), { concurrency: "unbounded" })
+  const said = entries((yield* chat.session).conversation).map(({ content }) => plainText(content))
+  assert.strictEqual(said.length, 40)
+  assert.sameMembers(
+    said.filter((_, at) => at % 2 === 0),
+    Array.from({ length: 20 }, (_, n) => question(n))
+  )
+  assert.isTrue(said.every((text, at) => at % 2 === 0 || text === "ok"))
+  assert.isDefined(snapshotOf(yield* historyOf(chat)))
 })
 
 // --- limits ---------------------------------------------------------------------------------------------------------------
 
-describe("a message that does not fit", () => {
-  it.effect("is refused before sending, with the history unchanged", over(), function* () {
-    const chat = yield* open()
-    yield* talk(chat, 2)
-    const before = yield* historyOf(chat)
-    const prompt = "unbelievable words ".repeat(3_000)
-    for (const call of [chat.generateText({ prompt }), Stream.runDrain(chat.streamText({ prompt }))]) {
-      const error = yield* Effect.flip<unknown, AiError.AiError, LanguageModel.LanguageModel>(call)
-      assert.strictEqual(error.reason._tag, "InvalidUserInputError")
-      assert.match(error.message, /too long: up to \d+ tokens/)
-    }
-    assert.strictEqual((yield* requests).length, 2)
-    assert.notInclude(wordsOf(yield* historyOf(chat)), "unbelievable")
-    yield* talk(chat, 1, 2)
-    assert.deepStrictEqual((yield* historyOf(chat)).slice(0, 1), before.slice(0, 1))
-  })
+it.effect("a message that does not fit is refused before sending, with the history unchanged", over(), function* () {
+  const chat = yield* open()
+  yield* talk(chat, 2)
+  const before = yield* historyOf(chat)
+  const prompt = "unbelievable words ".repeat(3_000)
+  for (const call of [chat.generateText({ prompt }), Stream.runDrain(chat.streamText({ prompt }))]) {
+    const error = yield* Effect.flip<unknown, AiError.AiError, LanguageModel.LanguageModel>(call)
+    assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+    assert.match(error.message, /too long: up to \d+ tokens/)
+  }
+  assert.strictEqual((yield* requests).length, 2)
+  assert.notInclude(wordsOf(yield* historyOf(chat)), "unbelievable")
+  yield* talk(chat, 1, 2)
+  assert.deepStrictEqual((yield* historyOf(chat)).slice(0, 1), before.slice(0, 1))
 })
 
 describe("a provider's rejection as too long", () => {
@@ -890,19 +889,16 @@ describe("any history", () => {
   })
 })
 
-describe("the layer", () => {
-  it.effect(
-    "provides effect/ai's Chat to programs that use only that",
-    Layer.provideMerge(CompressedChat.layer(small), over()),
-    function* () {
-      const chat = yield* AiChat.Chat
-      yield* talk(chat, 16)
-      const history = yield* historyOf(chat)
-      assert.isDefined(snapshotOf(history))
-      const [handle] = mentions(wordsOf(history))
-      if (handle === undefined) return assert.fail("no handle")
-      assert.include((yield* Recall.use((service) => service.recall(handle))).text, "Question ")
-      assert.isTrue(yield* CompressedChat.use((service) => service.undo))
-    }
-  )
-})
+it.effect(
+  "the layer provides effect/ai's Chat to programs that use only that",
+  Layer.provideMerge(CompressedChat.layer(small), over()),
+  function* () {
+    const chat = yield* AiChat.Chat
+    yield* talk(chat, 16)
+    const history = yield* historyOf(chat)
+    assert.isDefined(snapshotOf(history))
+    const [handle = assert.fail("no handle")] = mentions(wordsOf(history))
+    assert.include((yield* Recall.use((service) => service.recall(handle))).text, "Question ")
+    assert.isTrue(yield* CompressedChat.use((service) => service.undo))
+  }
+)

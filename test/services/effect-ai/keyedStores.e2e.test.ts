@@ -4,8 +4,6 @@ import { Effect, Layer } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { KeyValueStore } from "effect/persistence"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
 import { ContextWindow } from "../../../src/index.ts"
@@ -15,6 +13,7 @@ import * as PostgresSessionStore from "../../../src/layers/session/PostgresSessi
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
 import { needs } from "../../support/machine.ts"
+import { newFolder } from "../../support/paths.ts"
 import { postgres } from "../../support/postgres.ts"
 import { answers, says } from "../../support/prompts.ts"
 
@@ -31,7 +30,7 @@ const turns = 4
 const page = (tenant: string, turn: number): string =>
   Array.from({ length: 14 }, (_, line) => `${tenant} ${turn}.${line} src/module${turn}.ts is red`).join("\n")
 
-const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "keyed-"))
+const folder = newFolder("keyed-")
 
 const bounds = { window: 1_400, reserve: 200 }
 const sqlite = SqliteSessionStore.layer(path.join(folder, "chats.db"))

@@ -200,19 +200,17 @@ it("a conversation has this report: see `test/golden/inspection.txt`, and take a
   return expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/inspection.txt")
 })
 
-describe("inspect", () => {
-  it("keeps the ten largest of many", () => {
-    const sizeOfPart = (n: number) => 3_000 - ((n * 7_919) % 3_001)
-    // The largest comes first.
-    const many = of(...Array.from({ length: 3_000 }, (_, n) => entry(n + 1, model(text("x")), [sizeOfPart(n)])))
-    assert.deepStrictEqual(
-      report(many).largest.map(({ tokens }) => tokens),
-      [...Array(3_000).keys()]
-        .map(sizeOfPart)
-        .sort((a, b) => b - a)
-        .slice(0, 10)
-    )
-  })
+it("inspect keeps the ten largest of many", () => {
+  const sizeOfPart = (n: number) => 3_000 - ((n * 7_919) % 3_001)
+  // The largest comes first.
+  const many = of(...Array.from({ length: 3_000 }, (_, n) => entry(n + 1, model(text("x")), [sizeOfPart(n)])))
+  assert.deepStrictEqual(
+    report(many).largest.map(({ tokens }) => tokens),
+    [...Array(3_000).keys()]
+      .map(sizeOfPart)
+      .sort((a, b) => b - a)
+      .slice(0, 10)
+  )
 })
 
 describe("compactions", () => {
@@ -363,14 +361,12 @@ describe("compactions", () => {
   })
 })
 
-describe("previews", () => {
-  it("are short and mark the cut", () => {
-    const cut = preview(text("x".repeat(1_000_000)))
-    assert.strictEqual(cut, `${"x".repeat(59)}…`)
-    assert.strictEqual(preview(text("x".repeat(60))), "x".repeat(60))
-    assert.strictEqual(preview(call("read", { path: "a" })), '{"path":"a"}')
-    assert.strictEqual(preview(response("read", { output: "out" })), "out")
-  })
+it("previews are short and mark the cut", () => {
+  const cut = preview(text("x".repeat(1_000_000)))
+  assert.strictEqual(cut, `${"x".repeat(59)}…`)
+  assert.strictEqual(preview(text("x".repeat(60))), "x".repeat(60))
+  assert.strictEqual(preview(call("read", { path: "a" })), '{"path":"a"}')
+  assert.strictEqual(preview(response("read", { output: "out" })), "out")
 })
 
 describe("repeated reads", () => {
@@ -515,44 +511,42 @@ describe("recorded use", () => {
     { arbitrary: { runs: runsOf(500), seed: "usage" } }
   )
 
-  describe("the cost", () => {
-    it("includes the calls that compressed, also of a failed attempt, and lists them apart", () => {
-      const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
-      const before = TokenCount.make(9)
-      const calls = [
-        { model: "m", usage: usage(100) },
-        { model: "m", usage: null }
-      ]
-      const events: ReadonlyArray<SessionEvent> = [
-        {
-          _tag: "Compressed",
-          at: 0,
-          status: "COMPRESSED",
-          strategy: "palimpsest",
-          trigger: "manual",
-          before,
-          after: before,
-          patch: { insert: [], shorten: [] },
-          calls
-        },
-        { _tag: "Undone", at: 0 },
-        {
-          _tag: "CompressionFailed",
-          at: 0,
-          status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
-          forced: true,
-          tokens: before,
-          calls: [{ model: "small", usage: usage(50) }]
-        }
-      ]
-      const { compressing, cost } = report(of(asks(1, 100), answers(2, counts(7, { answer: 2, thoughts: 1 }))), {
-        ...about,
-        events
-      })
-      assert.deepStrictEqual(tokensOfCost(compressing), { requests: 2, sent: 150, cached: 0, answered: 2 })
-      assert.deepStrictEqual(tokensOfCost(cost), { requests: 3, sent: 157, cached: 0, answered: 5 })
-      assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
+  it("the cost includes the calls that compressed, also of a failed attempt, and lists them apart", () => {
+    const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
+    const before = TokenCount.make(9)
+    const calls = [
+      { model: "m", usage: usage(100) },
+      { model: "m", usage: null }
+    ]
+    const events: ReadonlyArray<SessionEvent> = [
+      {
+        _tag: "Compressed",
+        at: 0,
+        status: "COMPRESSED",
+        strategy: "palimpsest",
+        trigger: "manual",
+        before,
+        after: before,
+        patch: { insert: [], shorten: [] },
+        calls
+      },
+      { _tag: "Undone", at: 0 },
+      {
+        _tag: "CompressionFailed",
+        at: 0,
+        status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+        forced: true,
+        tokens: before,
+        calls: [{ model: "small", usage: usage(50) }]
+      }
+    ]
+    const { compressing, cost } = report(of(asks(1, 100), answers(2, counts(7, { answer: 2, thoughts: 1 }))), {
+      ...about,
+      events
     })
+    assert.deepStrictEqual(tokensOfCost(compressing), { requests: 2, sent: 150, cached: 0, answered: 2 })
+    assert.deepStrictEqual(tokensOfCost(cost), { requests: 3, sent: 157, cached: 0, answered: 5 })
+    assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
   })
 })
 
@@ -612,18 +606,16 @@ describe("any conversation", () => {
   )
 })
 
-describe("a very long conversation", () => {
-  it("is inspected in time that does not grow with its square", () => {
-    const long = (messages: number) =>
-      of(
-        ...Array.from({ length: messages }, (_, n) =>
-          n % 2 === 0
-            ? entry(n + 1, model(call("Read", { path: `src/file${n % 400}.ts` }, `c${n}`)), [20])
-            : entry(n + 1, user(response("Read", { output: "line\n" }, `c${n - 1}`)), [50])
-        )
+it("a very long conversation is inspected in time that does not grow with its square", () => {
+  const long = (messages: number) =>
+    of(
+      ...Array.from({ length: messages }, (_, n) =>
+        n % 2 === 0
+          ? entry(n + 1, model(call("Read", { path: `src/file${n % 400}.ts` }, `c${n}`)), [20])
+          : entry(n + 1, user(response("Read", { output: "line\n" }, `c${n - 1}`)), [50])
       )
-    // Work that grew with the square of the messages would take longer than a test may.
-    const { reads } = report(long(sizeOf(100_000, 10_000)))
-    assert.strictEqual(reads.length, 200)
-  })
+    )
+  // Work that grew with the square of the messages would take longer than a test may.
+  const { reads } = report(long(sizeOf(100_000, 10_000)))
+  assert.strictEqual(reads.length, 200)
 })

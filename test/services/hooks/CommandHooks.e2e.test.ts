@@ -68,76 +68,74 @@ const telling = (message: string): HookOutcome => ({
   notices: [{ hook: "hook", message }]
 })
 
-describe("a hook of Gemini CLI runs unchanged", () => {
-  const request: HookRequest = { model: "gemini-2.5-pro", messages: [{ role: "user", content: "hello" }] }
-  const specific = (fields: Readonly<Record<string, unknown>>): Partial<HookOutcome> => ({ specific: fields })
-  const notice = (hook: string, message: string): Partial<HookOutcome> => ({
-    messages: [message],
-    notices: [{ hook, message }]
-  })
+const request: HookRequest = { model: "gemini-2.5-pro", messages: [{ role: "user", content: "hello" }] }
+const specific = (fields: Readonly<Record<string, unknown>>): Partial<HookOutcome> => ({ specific: fields })
+const notice = (hook: string, message: string): Partial<HookOutcome> => ({
+  messages: [message],
+  notices: [{ hook, message }]
+})
 
-  const cases: ReadonlyArray<readonly [HookEvent, Partial<HookOutcome>]> = [
-    [
-      { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "password = 1" } },
-      { blocked: "write_file would write a password", ...notice("no-secrets", "a secret was kept out") }
-    ],
-    [
-      { _tag: "AfterTool", tool: "replace", input: { file_path: "a" }, response: { output: "done" } },
-      {
-        context: "4 characters",
-        ...specific({
-          hookEventName: "AfterTool",
-          additionalContext: "4 characters",
-          tailToolCallRequest: { name: "read_file", args: { file_path: "a" } }
-        })
-      }
-    ],
-    [
-      { _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: true },
-      { clears: true, ...specific({ hookEventName: "AfterAgent", clearContext: true }) }
-    ],
-    [
-      { _tag: "Notification", kind: "ToolPermission", message: "may I?", details: { tool: "glob" } },
-      notice("./notification.sh", "somebody is asked")
-    ],
-    [
-      { _tag: "SessionStart", source: "startup" },
-      {
-        context: "the tests need a database",
-        ...notice("node ${GEMINI_PROJECT_DIR}/session-start.cjs", "session: startup"),
-        ...specific({ hookEventName: "SessionStart", additionalContext: "the tests need a database" })
-      }
-    ],
-    [{ _tag: "SessionStart", source: "resume" }, {}],
-    [
-      { _tag: "BeforeModel", request: { ...request, messages: [{ role: "user", content: "ping" }] } },
-      {
-        blocked: "known",
-        ...specific({
-          hookEventName: "BeforeModel",
-          llm_response: { candidates: [{ content: { role: "model", parts: ["pong"] }, finishReason: "STOP" }] }
-        })
-      }
-    ],
-    [
-      { _tag: "BeforeToolSelection", request },
-      specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["read_file", "run_shell_command", "write_file"] } })
-    ]
+const cases: ReadonlyArray<readonly [HookEvent, Partial<HookOutcome>]> = [
+  [
+    { _tag: "BeforeTool", tool: "write_file", input: { file_path: "a", content: "password = 1" } },
+    { blocked: "write_file would write a password", ...notice("no-secrets", "a secret was kept out") }
+  ],
+  [
+    { _tag: "AfterTool", tool: "replace", input: { file_path: "a" }, response: { output: "done" } },
+    {
+      context: "4 characters",
+      ...specific({
+        hookEventName: "AfterTool",
+        additionalContext: "4 characters",
+        tailToolCallRequest: { name: "read_file", args: { file_path: "a" } }
+      })
+    }
+  ],
+  [
+    { _tag: "AfterAgent", prompt: "do", answer: "done", isAgain: true },
+    { clears: true, ...specific({ hookEventName: "AfterAgent", clearContext: true }) }
+  ],
+  [
+    { _tag: "Notification", kind: "ToolPermission", message: "may I?", details: { tool: "glob" } },
+    notice("./notification.sh", "somebody is asked")
+  ],
+  [
+    { _tag: "SessionStart", source: "startup" },
+    {
+      context: "the tests need a database",
+      ...notice("node ${GEMINI_PROJECT_DIR}/session-start.cjs", "session: startup"),
+      ...specific({ hookEventName: "SessionStart", additionalContext: "the tests need a database" })
+    }
+  ],
+  [{ _tag: "SessionStart", source: "resume" }, {}],
+  [
+    { _tag: "BeforeModel", request: { ...request, messages: [{ role: "user", content: "ping" }] } },
+    {
+      blocked: "known",
+      ...specific({
+        hookEventName: "BeforeModel",
+        llm_response: { candidates: [{ content: { role: "model", parts: ["pong"] }, finishReason: "STOP" }] }
+      })
+    }
+  ],
+  [
+    { _tag: "BeforeToolSelection", request },
+    specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["read_file", "run_shell_command", "write_file"] } })
   ]
+]
 
-  const Settings = Schema.fromJsonString(Schema.Struct({ hooks: HooksSettings, hooksConfig: HooksConfigSettings }))
+const Settings = Schema.fromJsonString(Schema.Struct({ hooks: HooksSettings, hooksConfig: HooksConfigSettings }))
 
-  it.live.each(cases)("$_tag", services, function* ([event, expected]) {
-    const fs = yield* FileSystem.FileSystem
-    const text = yield* fs.readFileString(path.join(fixture, "settings.json"))
-    const settings = yield* Schema.decodeEffect(Settings)(text)
-    const { hooks, problems } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
-    assert.deepStrictEqual(problems, [])
-    const system = yield* HookSystem
-    yield* system.add(hooks)
-    const outcome = yield* system.fire(event, { session: "s1" })
-    assert.deepStrictEqual(outcome, { ...emptyOutcome, ...expected })
-  })
+it.live.each(cases)("a hook of Gemini CLI runs unchanged $_tag", services, function* ([event, expected]) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* fs.readFileString(path.join(fixture, "settings.json"))
+  const settings = yield* Schema.decodeEffect(Settings)(text)
+  const { hooks, problems } = yield* CommandHooks.fromSettings({ home: {}, workspace: settings }, options)
+  assert.deepStrictEqual(problems, [])
+  const system = yield* HookSystem
+  yield* system.add(hooks)
+  const outcome = yield* system.fire(event, { session: "s1" })
+  assert.deepStrictEqual(outcome, { ...emptyOutcome, ...expected })
 })
 
 describe("a command's answer", () => {

@@ -102,17 +102,15 @@ describe("each event before has its event after", () => {
       /AfterTool.*AfterAgent/
     ]
   }
-  for (const [what, [work, answers, kinds]] of Object.entries(scenes)) {
-    it.effect(what, function* () {
-      const { chat, run, told } = yield* hookedAgent(work, answers)
-      yield* chat.append([{ content: user(text("before")) }, { content: model(text("so")) }])
-      yield* ended(yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("10 seconds") }))))
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(unpaired(told), [])
-      assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
-      for (const { before } of of(told, "PostCompress")) assert.isAbove(before, 0)
-    })
-  }
+  it.effect.each(Object.entries(scenes))("%s", function* ([, [work, answers, kinds]]) {
+    const { chat, run, told } = yield* hookedAgent(work, answers)
+    yield* chat.append([{ content: user(text("before")) }, { content: model(text("so")) }])
+    yield* ended(yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("10 seconds") }))))
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(unpaired(told), [])
+    assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
+    for (const { before } of of(told, "PostCompress")) assert.isAbove(before, 0)
+  })
 
   it.effect("a compression that is cancelled, with the size that stays", function* () {
     const { chat, told } = yield* hookedAgent(
@@ -718,18 +716,16 @@ describe("interrupted at every suspension point", () => {
   })
 })
 
-describe("without hooks", () => {
-  it.effect("an agent with no hooks fires none, even with subscribers", function* () {
-    const { profile, services, told } = yield* hookedAgent(
-      { tools: [upper], answers: once },
-      { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
-    )
-    const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
-    const { events } = yield* taken(run)
-    assert.strictEqual(events.at(-1)?._tag, "Finished")
-    assert.deepStrictEqual(
-      told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
-      []
-    )
-  })
+it.effect("without hooks an agent with no hooks fires none, even with subscribers", function* () {
+  const { profile, services, told } = yield* hookedAgent(
+    { tools: [upper], answers: once },
+    { BeforeTool: { decision: "block", reason: "no" }, BeforeAgent: { decision: "block", reason: "no" } }
+  )
+  const run = Agent.run(profile, "go").pipe(Stream.provideContext(services))
+  const { events } = yield* taken(run)
+  assert.strictEqual(events.at(-1)?._tag, "Finished")
+  assert.deepStrictEqual(
+    told.filter(({ _tag }) => /Agent|Tool$/.test(_tag)),
+    []
+  )
 })

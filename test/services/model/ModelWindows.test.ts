@@ -104,11 +104,9 @@ describe("a chat", () => {
     ["or what was set", { model: "claude-sonnet-4-5", reserve: 0 }, 200_000],
     ["GPT-5 has a limit of input of its own", { model: "gpt-5-codex" }, 272_000]
   ]
-  for (const [what, settings, limit] of rows) {
-    it.effect(what, Offline.layerWithModel(ScriptedModel.layer([])), function* () {
-      assert.strictEqual(yield* limitOf(settings), limit)
-    })
-  }
+  it.effect.each(rows)("%s", Offline.layerWithModel(ScriptedModel.layer([])), function* ([, settings, limit]) {
+    assert.strictEqual(yield* limitOf(settings), limit)
+  })
 
   it.live("asks the API once about an unknown model, and never about a known one", function* () {
     const fake = yield* Fake.make(

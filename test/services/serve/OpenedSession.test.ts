@@ -19,15 +19,13 @@ describe("a stream from before all events", () => {
     ["begins with a reset where the session was changed before it was opened", 1, undefined, 0, "Reset"],
     ["is one of no events where the session is as the client read it", 2, undefined, eventLifetime + 1, "Ping"]
   ] as const
-  for (const [rule, version, kept, now, first] of rows) {
-    it.effect(rule, function* () {
-      const journal = { save: () => Effect.succeed(true), last: kept }
-      const session = new OpenedSession("one", Object.create(null), new TurnQuestions(), "own", 2, journal)
-      const events = yield* Stream.runCollect(Stream.take(session.stream(beforeEvents(version), now), 1))
-      assert.deepStrictEqual(
-        events.map(({ event }) => event),
-        [first]
-      )
-    })
-  }
+  it.effect.each(rows)("%s", function* ([, version, kept, now, first]) {
+    const journal = { save: () => Effect.succeed(true), last: kept }
+    const session = new OpenedSession("one", Object.create(null), new TurnQuestions(), "own", 2, journal)
+    const events = yield* Stream.runCollect(Stream.take(session.stream(beforeEvents(version), now), 1))
+    assert.deepStrictEqual(
+      events.map(({ event }) => event),
+      [first]
+    )
+  })
 })

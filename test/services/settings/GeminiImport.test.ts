@@ -55,108 +55,104 @@ const whys = (rows: ImportReport["notTaken"]) => rows.map(({ from, why }) => `${
 const agent = "---\nname: a\ndescription: does a\n---\nDo it.\n"
 const skill = "---\nname: s\ndescription: how s is done\n---\nSo.\n"
 
-describe("the fixture folder", () => {
-  it.effect("is imported, and a second run imports nothing more", NodeServices.layer, function* () {
-    const fs = yield* FileSystem.FileSystem
-    const { at, filesIn, run } = yield* ground({})
-    const from = `${fixture}/.gemini`
-    const dry = yield* run({ from, dryRun: true })
-    assert.isFalse(yield* fs.exists(at("kept")))
-    const report = yield* run({ from })
-    assert.deepStrictEqual({ ...dry, dryRun: false }, report)
-    assert.deepStrictEqual(rowsOf(report.taken.filter(({ kind }) => kind !== "setting")), [
-      "memory GEMINI.md",
-      "memory notes/style.md",
-      "memory notes/commits.md",
-      "agent agents/changelog_writer.md",
-      "agent agents/reviewer.md",
-      "skill skills/release-notes"
-    ])
-    assert.deepStrictEqual(report.kept, [])
-    const others = report.notTaken.filter(({ kind }) => kind !== "setting")
-    assert.deepStrictEqual(whys(others), [
-      "GEMINI.md: @../outside.md: leads out of the folder",
-      "commands: custom commands are not supported; a skill can do the same",
-      "notes: only the files that memory imports are copied"
-    ])
+it.effect("the fixture folder is imported, and a second run imports nothing more", NodeServices.layer, function* () {
+  const fs = yield* FileSystem.FileSystem
+  const { at, filesIn, run } = yield* ground({})
+  const from = `${fixture}/.gemini`
+  const dry = yield* run({ from, dryRun: true })
+  assert.isFalse(yield* fs.exists(at("kept")))
+  const report = yield* run({ from })
+  assert.deepStrictEqual({ ...dry, dryRun: false }, report)
+  assert.deepStrictEqual(rowsOf(report.taken.filter(({ kind }) => kind !== "setting")), [
+    "memory GEMINI.md",
+    "memory notes/style.md",
+    "memory notes/commits.md",
+    "agent agents/changelog_writer.md",
+    "agent agents/reviewer.md",
+    "skill skills/release-notes"
+  ])
+  assert.deepStrictEqual(report.kept, [])
+  const others = report.notTaken.filter(({ kind }) => kind !== "setting")
+  assert.deepStrictEqual(whys(others), [
+    "GEMINI.md: @../outside.md: leads out of the folder",
+    "commands: custom commands are not supported; a skill can do the same",
+    "notes: only the files that memory imports are copied"
+  ])
 
-    const { "settings.json": settings = "", ...files } = yield* filesIn("kept")
-    assert.deepStrictEqual(Object.keys(files), [
-      "GEMINI.md",
-      "agents/changelog_writer.md",
-      "agents/reviewer.md",
-      "notes/commits.md",
-      "notes/style.md",
-      "skills/release-notes/SKILL.md",
-      "skills/release-notes/scripts/since-last-tag.sh",
-      "skills/release-notes/template.md"
-    ])
-    for (const [file, text] of Object.entries(files)) {
-      assert.strictEqual(text, yield* fs.readFileString(`${from}/${file}`))
-    }
-    const read = Result.getOrThrow(parseSettings(settings))
-    assert.deepStrictEqual(read.unknown, [])
-    assert.strictEqual(read.settings.model, "gemini-2.5-pro")
-    assert.deepStrictEqual(read.settings.memory?.fileNames, ["GEMINI.md", "CONTEXT.md"])
-    assert.lengthOf(Object.keys(read.settings.hooks ?? {}), 11)
-    assert.deepStrictEqual(Object.keys(read.settings.mcpServers ?? {}), ["weather", "docs"])
-    const modes = yield* Effect.forEach(
-      ["settings.json", "GEMINI.md", "skills/release-notes/scripts/since-last-tag.sh"],
-      (file) => Effect.map(fs.stat(at("kept", file)), ({ mode }) => mode & 0o777)
-    )
-    assert.deepStrictEqual(modes, [0o600, 0o600, 0o700])
+  const { "settings.json": settings = "", ...files } = yield* filesIn("kept")
+  assert.deepStrictEqual(Object.keys(files), [
+    "GEMINI.md",
+    "agents/changelog_writer.md",
+    "agents/reviewer.md",
+    "notes/commits.md",
+    "notes/style.md",
+    "skills/release-notes/SKILL.md",
+    "skills/release-notes/scripts/since-last-tag.sh",
+    "skills/release-notes/template.md"
+  ])
+  for (const [file, text] of Object.entries(files)) {
+    assert.strictEqual(text, yield* fs.readFileString(`${from}/${file}`))
+  }
+  const read = Result.getOrThrow(parseSettings(settings))
+  assert.deepStrictEqual(read.unknown, [])
+  assert.strictEqual(read.settings.model, "gemini-2.5-pro")
+  assert.deepStrictEqual(read.settings.memory?.fileNames, ["GEMINI.md", "CONTEXT.md"])
+  assert.lengthOf(Object.keys(read.settings.hooks ?? {}), 11)
+  assert.deepStrictEqual(Object.keys(read.settings.mcpServers ?? {}), ["weather", "docs"])
+  const modes = yield* Effect.forEach(
+    ["settings.json", "GEMINI.md", "skills/release-notes/scripts/since-last-tag.sh"],
+    (file) => Effect.map(fs.stat(at("kept", file)), ({ mode }) => mode & 0o777)
+  )
+  assert.deepStrictEqual(modes, [0o600, 0o600, 0o700])
 
-    const again = yield* run({ from })
-    assert.deepStrictEqual(again.taken, [])
-    assert.deepStrictEqual(rowsOf(again.kept).toSorted(), rowsOf(report.taken).toSorted())
-    assert.isTrue(again.kept.every(({ why }) => why === "already has this value"))
-    assert.deepStrictEqual(again.notTaken, report.notTaken)
-    assert.deepStrictEqual(yield* filesIn("kept"), { ...files, "settings.json": settings })
-  })
+  const again = yield* run({ from })
+  assert.deepStrictEqual(again.taken, [])
+  assert.deepStrictEqual(rowsOf(again.kept).toSorted(), rowsOf(report.taken).toSorted())
+  assert.isTrue(again.kept.every(({ why }) => why === "already has this value"))
+  assert.deepStrictEqual(again.notTaken, report.notTaken)
+  assert.deepStrictEqual(yield* filesIn("kept"), { ...files, "settings.json": settings })
 })
 
-describe("existing files", () => {
-  it.effect("stay: settings with their comments, and files that differ", NodeServices.layer, function* () {
-    const { at, filesIn, run } = yield* ground(
-      {
-        "settings.json": `{"model": {"name": "gemini-2.5-pro"}, "context": {"discoveryMaxDirs": 9}}`,
-        "GEMINI.md": "theirs @./more.md",
-        "more.md": "more",
-        "agents/a.md": agent,
-        "skills/s/SKILL.md": skill,
-        "skills/s/more.md": "theirs"
-      },
-      {
-        "settings.json": `{\n  // mine\n  "model": "gemini-2.5-flash"\n}\n`,
-        "GEMINI.md": "mine",
-        "agents/a.md": agent,
-        "skills/s/more.md": "mine"
-      }
-    )
-    const fs = yield* FileSystem.FileSystem
-    yield* fs.chmod(at("kept", "settings.json"), 0o640)
-    const report = yield* run()
-    assert.strictEqual((yield* fs.stat(at("kept", "settings.json"))).mode & 0o777, 0o640)
-    assert.deepStrictEqual(yield* filesIn("kept"), {
-      "settings.json": `{\n  // mine\n  "model": "gemini-2.5-flash",\n  "memory": {"maxDirs": 9}\n}\n`,
+it.effect("existing files stay: settings with their comments, and files that differ", NodeServices.layer, function* () {
+  const { at, filesIn, run } = yield* ground(
+    {
+      "settings.json": `{"model": {"name": "gemini-2.5-pro"}, "context": {"discoveryMaxDirs": 9}}`,
+      "GEMINI.md": "theirs @./more.md",
+      "more.md": "more",
+      "agents/a.md": agent,
+      "skills/s/SKILL.md": skill,
+      "skills/s/more.md": "theirs"
+    },
+    {
+      "settings.json": `{\n  // mine\n  "model": "gemini-2.5-flash"\n}\n`,
       "GEMINI.md": "mine",
       "agents/a.md": agent,
       "skills/s/more.md": "mine"
-    })
-    assert.deepStrictEqual(rowsOf(report.taken), ["setting context.discoveryMaxDirs"])
-    assert.deepStrictEqual(
-      report.kept.map(({ from, why }) => [from, why]),
-      [
-        ["model.name", "another value is set here and is kept"],
-        ["agents/a.md", "already has this value"]
-      ]
-    )
-    assert.deepStrictEqual(whys(report.notTaken), [
-      `GEMINI.md: ${at("kept/GEMINI.md")} is there and differs`,
-      `skills/s: ${at("kept/skills/s/more.md")} is there and differs`,
-      "more.md: is not supported"
-    ])
+    }
+  )
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.chmod(at("kept", "settings.json"), 0o640)
+  const report = yield* run()
+  assert.strictEqual((yield* fs.stat(at("kept", "settings.json"))).mode & 0o777, 0o640)
+  assert.deepStrictEqual(yield* filesIn("kept"), {
+    "settings.json": `{\n  // mine\n  "model": "gemini-2.5-flash",\n  "memory": {"maxDirs": 9}\n}\n`,
+    "GEMINI.md": "mine",
+    "agents/a.md": agent,
+    "skills/s/more.md": "mine"
   })
+  assert.deepStrictEqual(rowsOf(report.taken), ["setting context.discoveryMaxDirs"])
+  assert.deepStrictEqual(
+    report.kept.map(({ from, why }) => [from, why]),
+    [
+      ["model.name", "another value is set here and is kept"],
+      ["agents/a.md", "already has this value"]
+    ]
+  )
+  assert.deepStrictEqual(whys(report.notTaken), [
+    `GEMINI.md: ${at("kept/GEMINI.md")} is there and differs`,
+    `skills/s: ${at("kept/skills/s/more.md")} is there and differs`,
+    "more.md: is not supported"
+  ])
 })
 
 describe("memory", () => {

@@ -53,45 +53,41 @@ describe("calibrations in memory", () => {
   })
 })
 
-describe("the likely count", () => {
-  it.effect(
-    "of a model without a known count is undefined, and no part of the request is listed",
-    MemoryCalibrations.layer,
-    function* () {
-      const calibrations = yield* Calibrations
-      let lists = 0
-      const parts = () => {
-        lists += 1
-        return [prose]
-      }
-      assert.isUndefined(yield* calibrations.expected(model, parts))
-      assert.strictEqual(lists, 0)
-      yield* learn
-      assert.approximately((yield* calibrations.expected(model, parts)) ?? 0, 1_000, 50)
-      assert.strictEqual(lists, 1)
+it.effect(
+  "the likely count of a model without a known count is undefined, and no part of the request is listed",
+  MemoryCalibrations.layer,
+  function* () {
+    const calibrations = yield* Calibrations
+    let lists = 0
+    const parts = () => {
+      lists += 1
+      return [prose]
     }
-  )
-})
+    assert.isUndefined(yield* calibrations.expected(model, parts))
+    assert.strictEqual(lists, 0)
+    yield* learn
+    assert.approximately((yield* calibrations.expected(model, parts)) ?? 0, 1_000, 50)
+    assert.strictEqual(lists, 1)
+  }
+)
 
-describe("the sums over a request's parts", () => {
-  const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
-  it.effect.prop(
-    "are those of a count from the beginning, whatever was counted before",
-    [Schema.Array(Schema.Struct({ from: Index, to: Index, another: Schema.Boolean })).check(Schema.isMaxLength(12))],
-    ([lists]) =>
-      Effect.gen(function* () {
-        const parts = Array.from({ length: 40 }, (_, at) => text(`part ${at} ${"of a request, 0x1f ".repeat(at)}`))
-        const others = parts.map((part) => text(`${part.text} once more`))
-        const kept = yield* make(noCalibrations, () => Effect.void)
-        for (const { another, from, to } of lists) {
-          const list = [...parts.slice(0, from), ...(another ? others : parts).slice(from, to)]
-          const fresh = yield* make(noCalibrations, () => Effect.void)
-          assert.strictEqual(yield* kept.upperBound(model, list), yield* fresh.upperBound(model, list))
-        }
-      }),
-    { arbitrary: { runs: runsOf(100) } }
-  )
-})
+const Index = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 40 }))
+it.effect.prop(
+  "the sums over a request's parts are those of a count from the beginning, whatever was counted before",
+  [Schema.Array(Schema.Struct({ from: Index, to: Index, another: Schema.Boolean })).check(Schema.isMaxLength(12))],
+  ([lists]) =>
+    Effect.gen(function* () {
+      const parts = Array.from({ length: 40 }, (_, at) => text(`part ${at} ${"of a request, 0x1f ".repeat(at)}`))
+      const others = parts.map((part) => text(`${part.text} once more`))
+      const kept = yield* make(noCalibrations, () => Effect.void)
+      for (const { another, from, to } of lists) {
+        const list = [...parts.slice(0, from), ...(another ? others : parts).slice(from, to)]
+        const fresh = yield* make(noCalibrations, () => Effect.void)
+        assert.strictEqual(yield* kept.upperBound(model, list), yield* fresh.upperBound(model, list))
+      }
+    }),
+  { arbitrary: { runs: runsOf(100) } }
+)
 
 describe("a prompt that the server cut", () => {
   const page = (n: number): Part => text(`page ${n}: ${"the tide table of the harbour ".repeat(100)}`)
@@ -105,17 +101,17 @@ describe("a prompt that the server cut", () => {
     ["nor when it is the last one", [one, two], [one], false],
     ["nor when media came, which nobody counts alike", [one], [one, two, image], false],
     ["nor when media came in a result", [one], [one, read], false]
-  ])("%s", ([, before, after, isCut]) =>
-    Effect.gen(function* () {
-      const { observe } = yield* Calibrations
-      assert.isUndefined(yield* observe(model, before, 900))
-      const cut = yield* observe(model, after, 901)
-      assert.strictEqual(cut !== undefined, isCut)
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
-  )
+  ])("%s", MemoryCalibrations.layer, function* ([, before, after, isCut]) {
+    const { observe } = yield* Calibrations
+    assert.isUndefined(yield* observe(model, before, 900))
+    const cut = yield* observe(model, after, 901)
+    assert.strictEqual(cut !== undefined, isCut)
+  })
 
-  it.effect("is new once for each model, says what was sent and counted, and makes what was learned forgotten", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is new once for each model, says what was sent and counted, and makes what was learned forgotten",
+    MemoryCalibrations.layer,
+    function* () {
       const { observe, upperBound } = yield* Calibrations
       const unlearned = yield* upperBound("b", [one])
       const news: Array<boolean | undefined> = []
@@ -130,7 +126,7 @@ describe("a prompt that the server cut", () => {
         assert.strictEqual(yield* upperBound(name, [one]), unlearned)
       }
       assert.deepStrictEqual(news, [true, false, true])
-    }).pipe(Effect.provide(MemoryCalibrations.layer))
+    }
   )
 })
 
@@ -319,10 +315,8 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
   })
 })
 
-describe("the parts of a request", () => {
-  it("are everything that is sent, as the same objects, so that none is counted twice", () => {
-    const parts = requestParts({ ...request, contents: [user(prose), user(call("f", {}))] })
-    assert.strictEqual(parts.length, 4)
-    assert.strictEqual(parts[2], prose)
-  })
+it("the parts of a request are everything that is sent, as the same objects, so that none is counted twice", () => {
+  const parts = requestParts({ ...request, contents: [user(prose), user(call("f", {}))] })
+  assert.strictEqual(parts.length, 4)
+  assert.strictEqual(parts[2], prose)
 })

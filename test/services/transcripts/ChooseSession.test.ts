@@ -40,14 +40,12 @@ layer(NodeServices.layer)("a session", (it) => {
     ["/agent/opencode.db", "is locked"],
     ["/agent/opencode.db#ses_1", "is locked"],
     ["/agent/opencode.db2", "no such file or session"]
-  ])("is chosen by path, id or beginning of an id: %s", ([name, expected]) =>
-    Effect.gen(function* () {
-      const chosen = yield* Effect.result(chooseSession(name, { problems, sessions }))
-      if (typeof expected === "number") {
-        assert.strictEqual(chosen._tag === "Success" ? chosen.success : undefined, sessions[expected])
-      } else assert.include(chosen._tag === "Failure" ? chosen.failure.message : "", expected)
-    })
-  )
+  ])("is chosen by path, id or beginning of an id: %s", function* ([name, expected]) {
+    const chosen = yield* Effect.result(chooseSession(name, { problems, sessions }))
+    if (typeof expected === "number") {
+      assert.strictEqual(chosen._tag === "Success" ? chosen.success : undefined, sessions[expected])
+    } else assert.include(chosen._tag === "Failure" ? chosen.failure.message : "", expected)
+  })
 
   it.effect.each<[string, string, string]>([
     ["mine.jsonl", claude, ""],
@@ -57,20 +55,18 @@ layer(NodeServices.layer)("a session", (it) => {
     ["mine.jsonl", "\u001f\u008b\u0008", "compressed"],
     ["mine.jsonl", "hello\n", "is not a session of a known agent"],
     ["mine.json", '[{"role":"user","parts":[{"text":"x"}]}]', "is a history for the Gemini API"]
-  ])("may be a file elsewhere: %s, %j", ([name, text, problem]) =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const folder = yield* fs.makeTempDirectoryScoped()
-      const path = (yield* Path.Path).join(folder, name)
-      yield* fs.writeFile(path, Buffer.from(text, "latin1"))
-      const chosen = yield* Effect.result(chooseSession(path, { problems, sessions }))
-      if (problem === "") {
-        const [only, ...others] = chosen._tag === "Success" ? chosen.success.files : []
-        assert.deepInclude(only, { agent: "claude", id: "mine", path, bytes: text.length })
-        assert.deepStrictEqual(others, [])
-      } else assert.include(chosen._tag === "Failure" ? chosen.failure.message : "", problem)
-      const none = yield* Effect.flip(chooseSession(folder, { problems, sessions }))
-      assert.include(none.message, "is a directory")
-    })
-  )
+  ])("may be a file elsewhere: %s, %j", function* ([name, text, problem]) {
+    const fs = yield* FileSystem.FileSystem
+    const folder = yield* fs.makeTempDirectoryScoped()
+    const path = (yield* Path.Path).join(folder, name)
+    yield* fs.writeFile(path, Buffer.from(text, "latin1"))
+    const chosen = yield* Effect.result(chooseSession(path, { problems, sessions }))
+    if (problem === "") {
+      const [only, ...others] = chosen._tag === "Success" ? chosen.success.files : []
+      assert.deepInclude(only, { agent: "claude", id: "mine", path, bytes: text.length })
+      assert.deepStrictEqual(others, [])
+    } else assert.include(chosen._tag === "Failure" ? chosen.failure.message : "", problem)
+    const none = yield* Effect.flip(chooseSession(folder, { problems, sessions }))
+    assert.include(none.message, "is a directory")
+  })
 })

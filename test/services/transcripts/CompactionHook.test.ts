@@ -48,63 +48,57 @@ const inFolder = <A, E, R>(use: (folder: string) => Effect.Effect<A, E, R>) =>
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
   )
 
-describe("a hook of Gemini CLI", () => {
-  it.effect("adds what the summary lost to the first prompt after a compression, once", () =>
-    inFolder((folder) =>
-      Effect.gen(function* () {
-        const session = path.join(folder, "session-1.jsonl")
-        const ask = answerHook(
-          JSON.stringify({ hook_event_name: "BeforeAgent", transcript_path: session, prompt: "?" })
-        )
-        assert.strictEqual(yield* ask, "", "no file yet")
-        writeFileSync(session, geminiSession())
-        const { hookSpecificOutput } = JSON.parse(yield* ask)
-        assert.strictEqual(hookSpecificOutput.hookEventName, "BeforeAgent")
-        assert.include(hookSpecificOutput.additionalContext, "Never touch the file keys.txt.")
-        const escaped = hookSpecificOutput.additionalContext.replaceAll("<", "&lt;").replaceAll(">", "&gt;")
-        writeFileSync(session, geminiSession(`go on <hook_context>${escaped}</hook_context>`, "Done."))
-        assert.strictEqual(yield* ask, "")
-        writeFileSync(session, geminiSession("go on", "Done."))
-        assert.notStrictEqual(yield* ask, "", "compressed in the middle of a turn")
-        writeFileSync(session, geminiSession().split("\n").slice(0, 3).join("\n"))
-        assert.strictEqual(yield* ask, "", "nothing was compressed")
-      })
-    ).pipe(Effect.provide(services))
-  )
-})
+it.effect("a hook of Gemini CLI adds what the summary lost to the first prompt after a compression, once", () =>
+  inFolder((folder) =>
+    Effect.gen(function* () {
+      const session = path.join(folder, "session-1.jsonl")
+      const ask = answerHook(JSON.stringify({ hook_event_name: "BeforeAgent", transcript_path: session, prompt: "?" }))
+      assert.strictEqual(yield* ask, "", "no file yet")
+      writeFileSync(session, geminiSession())
+      const { hookSpecificOutput } = JSON.parse(yield* ask)
+      assert.strictEqual(hookSpecificOutput.hookEventName, "BeforeAgent")
+      assert.include(hookSpecificOutput.additionalContext, "Never touch the file keys.txt.")
+      const escaped = hookSpecificOutput.additionalContext.replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+      writeFileSync(session, geminiSession(`go on <hook_context>${escaped}</hook_context>`, "Done."))
+      assert.strictEqual(yield* ask, "")
+      writeFileSync(session, geminiSession("go on", "Done."))
+      assert.notStrictEqual(yield* ask, "", "compressed in the middle of a turn")
+      writeFileSync(session, geminiSession().split("\n").slice(0, 3).join("\n"))
+      assert.strictEqual(yield* ask, "", "nothing was compressed")
+    })
+  ).pipe(Effect.provide(services))
+)
 
-describe("the extension of Pi", () => {
-  it.effect("gets a summary of what is left out, with handles of the session's own file", () =>
-    inFolder((folder) =>
-      Effect.gen(function* () {
-        const file = path.join(folder, "session.jsonl")
-        const said = (id: string, parentId: string | null, role: string, text: string) => ({
-          type: "message",
-          id,
-          parentId,
-          timestamp: "2026-01-01T00:00:00.000Z",
-          message: { role, content: [{ type: "text", text }], timestamp: 0 }
-        })
-        const entries = [
-          said("1", null, "user", "Never touch the file keys.txt. Rename tide to swell."),
-          said("2", "1", "assistant", "Renamed in 12 files."),
-          said("3", "2", "user", "Now the docs, as swell-table.md.")
-        ]
-        const header = { type: "session", version: 3, id: "p", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/w" }
-        writeFileSync(file, [header, ...entries].map((record) => JSON.stringify(record)).join("\n"))
-        const event = { hook_event_name: "session_before_compact", transcript_path: file, cwd: "/w", entries }
-        const { summary } = JSON.parse(yield* answerHook(JSON.stringify({ ...event, first_kept_entry_id: "3" })))
-        assert.include(summary, "Never touch the file keys.txt.")
-        const { session } = yield* Transcripts.use(({ load }) => load(file))
-        for (const [handle] of summary.matchAll(/h_[a-z2-7]{10}/g)) {
-          assert.strictEqual(findHandle(recallableOf(session), handle)._tag, "Found")
-        }
-        const whole = JSON.parse(yield* answerHook(JSON.stringify({ ...event, transcript_path: null })))
-        assert.include(whole.summary, "swell-table.md")
+it.effect("the extension of Pi gets a summary of what is left out, with handles of the session's own file", () =>
+  inFolder((folder) =>
+    Effect.gen(function* () {
+      const file = path.join(folder, "session.jsonl")
+      const said = (id: string, parentId: string | null, role: string, text: string) => ({
+        type: "message",
+        id,
+        parentId,
+        timestamp: "2026-01-01T00:00:00.000Z",
+        message: { role, content: [{ type: "text", text }], timestamp: 0 }
       })
-    ).pipe(Effect.provide(services))
-  )
-})
+      const entries = [
+        said("1", null, "user", "Never touch the file keys.txt. Rename tide to swell."),
+        said("2", "1", "assistant", "Renamed in 12 files."),
+        said("3", "2", "user", "Now the docs, as swell-table.md.")
+      ]
+      const header = { type: "session", version: 3, id: "p", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/w" }
+      writeFileSync(file, [header, ...entries].map((record) => JSON.stringify(record)).join("\n"))
+      const event = { hook_event_name: "session_before_compact", transcript_path: file, cwd: "/w", entries }
+      const { summary } = JSON.parse(yield* answerHook(JSON.stringify({ ...event, first_kept_entry_id: "3" })))
+      assert.include(summary, "Never touch the file keys.txt.")
+      const { session } = yield* Transcripts.use(({ load }) => load(file))
+      for (const [handle] of summary.matchAll(/h_[a-z2-7]{10}/g)) {
+        assert.strictEqual(findHandle(recallableOf(session), handle)._tag, "Found")
+      }
+      const whole = JSON.parse(yield* answerHook(JSON.stringify({ ...event, transcript_path: null })))
+      assert.include(whole.summary, "swell-table.md")
+    })
+  ).pipe(Effect.provide(services))
+)
 
 describe("a hook around a compaction of Claude Code or Codex", () => {
   it.effect("answers nothing for a session without a file", services, function* () {

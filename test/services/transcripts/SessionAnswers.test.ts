@@ -1,5 +1,4 @@
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { McpProtocol, McpTest } from "effect/ai"
 import { TestClock } from "effect/testing"
@@ -30,6 +29,7 @@ import * as SessionMcpTools from "../../../src/services/transcripts/SessionMcpTo
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
 import { agentRecords, type Beat, folder as tides, timeOf } from "../../support/agentRecords.ts"
 import { root } from "../../support/paths.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const folder = "/home/marco/projects/spotter"
 
@@ -269,41 +269,39 @@ const writing = (agent: Recorded["agent"], ...names: ReadonlyArray<string>): Rea
 
 const tidesScope = scope({ folder: tides, others: true })
 
-describe("what changed", () => {
-  it.effect.each(["claude", "codex", "gemini", "pi"] as const)(
-    "%s: since the last of two compactions, an entry, a time or an age, and nothing before",
-    (agent) => {
-      const context =
-        agent === "gemini" ? "<session_context>x</session_context>" : "<environment_context>x</environment_context>"
-      const beats = [
-        { user: context },
-        { user: "Write them all." },
-        ...writing(agent, "a.ts"),
-        { compacted: "a.ts is written." },
-        ...writing(agent, "b.ts"),
-        { compacted: "a.ts and b.ts are written." },
-        ...writing(agent, "c.ts", "d.ts")
-      ]
-      return withRecorded([{ id: "one", agent, beats }], () =>
-        Effect.gen(function* () {
-          const { changes } = yield* makeSessionAnswers(tidesScope)
-          const files = (since?: string) =>
-            Effect.map(changes(since, undefined), (text) => text.match(/[a-d]\.ts(?= \()/g) ?? [])
-          assert.deepStrictEqual(yield* files(), ["c.ts", "d.ts"])
-          assert.deepStrictEqual(yield* files(" "), ["c.ts", "d.ts"])
-          assert.deepStrictEqual(yield* files("e1"), ["a.ts", "b.ts", "c.ts", "d.ts"])
-          // The beat that writes d.ts is the second last.
-          assert.deepStrictEqual(yield* files(new Date(timeOf(beats.length - 3)).toISOString()), ["d.ts"])
-          yield* TestClock.setTime(timeOf(beats.length - 3) + 60_000)
-          assert.deepStrictEqual(yield* files("1m"), ["d.ts"])
-          yield* TestClock.setTime(timeOf(beats.length))
-          assert.deepStrictEqual(yield* files("1d"), ["a.ts", "b.ts", "c.ts", "d.ts"])
-          assert.strictEqual(yield* changes("e99", undefined), "nothing changed since e99")
-        })
-      )
-    }
-  )
-})
+it.effect.each(["claude", "codex", "gemini", "pi"] as const)(
+  "what changed %s: since the last of two compactions, an entry, a time or an age, and nothing before",
+  (agent) => {
+    const context =
+      agent === "gemini" ? "<session_context>x</session_context>" : "<environment_context>x</environment_context>"
+    const beats = [
+      { user: context },
+      { user: "Write them all." },
+      ...writing(agent, "a.ts"),
+      { compacted: "a.ts is written." },
+      ...writing(agent, "b.ts"),
+      { compacted: "a.ts and b.ts are written." },
+      ...writing(agent, "c.ts", "d.ts")
+    ]
+    return withRecorded([{ id: "one", agent, beats }], () =>
+      Effect.gen(function* () {
+        const { changes } = yield* makeSessionAnswers(tidesScope)
+        const files = (since?: string) =>
+          Effect.map(changes(since, undefined), (text) => text.match(/[a-d]\.ts(?= \()/g) ?? [])
+        assert.deepStrictEqual(yield* files(), ["c.ts", "d.ts"])
+        assert.deepStrictEqual(yield* files(" "), ["c.ts", "d.ts"])
+        assert.deepStrictEqual(yield* files("e1"), ["a.ts", "b.ts", "c.ts", "d.ts"])
+        // The beat that writes d.ts is the second last.
+        assert.deepStrictEqual(yield* files(new Date(timeOf(beats.length - 3)).toISOString()), ["d.ts"])
+        yield* TestClock.setTime(timeOf(beats.length - 3) + 60_000)
+        assert.deepStrictEqual(yield* files("1m"), ["d.ts"])
+        yield* TestClock.setTime(timeOf(beats.length))
+        assert.deepStrictEqual(yield* files("1d"), ["a.ts", "b.ts", "c.ts", "d.ts"])
+        assert.strictEqual(yield* changes("e99", undefined), "nothing changed since e99")
+      })
+    )
+  }
+)
 
 describe("several sessions", () => {
   const said = (id: string, ...words: ReadonlyArray<string>): Recorded => ({

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { McpProtocol, McpTest } from "effect/ai"
 import type { ListedSession, SessionAnswers } from "../../../src/services/transcripts/SessionAnswers.ts"
 import * as SessionMcpTools from "../../../src/services/transcripts/SessionMcpTools.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What each tool asks: the fake answers with the question. */
 
@@ -41,36 +41,30 @@ const rows: ReadonlyArray<Row> = [
 ]
 
 describe("a tool over MCP", () => {
-  it.effect.each(rows)("%s %j asks %j", ([name, args, question]) =>
-    Effect.gen(function* () {
-      const client = yield* clientOf(false)
-      const { content } = yield* client.callTool({ name, arguments: args })
-      assert.deepStrictEqual(content, [{ type: "text", text: JSON.stringify(question) }])
-    })
-  )
+  it.effect.each(rows)("%s %j asks %j", function* ([name, args, question]) {
+    const client = yield* clientOf(false)
+    const { content } = yield* client.callTool({ name, arguments: args })
+    assert.deepStrictEqual(content, [{ type: "text", text: JSON.stringify(question) }])
+  })
 
-  it.effect("lists sessions only where others may be read, each on one line", () =>
-    Effect.gen(function* () {
-      const names = ({ tools }: { readonly tools: ReadonlyArray<{ readonly name: string }> }) =>
-        tools.map(({ name }) => name)
-      const alone = ["recall", "search_history", "what_changed", "snapshot"]
-      assert.deepStrictEqual(names(yield* (yield* clientOf(false)).listTools({})), alone)
-      const client = yield* clientOf(true)
-      assert.deepStrictEqual(names(yield* client.listTools({})), [...alone, "list_sessions"])
-      const { content } = yield* client.callTool({ name: "list_sessions", arguments: {} })
-      const text = "s1  codex  1970-01-01T00:00:05.000Z  two lines\nfile-2  codex  1970-01-01T00:00:05.000Z  (no title)"
-      assert.deepStrictEqual(content, [{ type: "text", text }])
-    })
-  )
+  it.effect("lists sessions only where others may be read, each on one line", function* () {
+    const names = ({ tools }: { readonly tools: ReadonlyArray<{ readonly name: string }> }) =>
+      tools.map(({ name }) => name)
+    const alone = ["recall", "search_history", "what_changed", "snapshot"]
+    assert.deepStrictEqual(names(yield* (yield* clientOf(false)).listTools({})), alone)
+    const client = yield* clientOf(true)
+    assert.deepStrictEqual(names(yield* client.listTools({})), [...alone, "list_sessions"])
+    const { content } = yield* client.callTool({ name: "list_sessions", arguments: {} })
+    const text = "s1  codex  1970-01-01T00:00:05.000Z  two lines\nfile-2  codex  1970-01-01T00:00:05.000Z  (no title)"
+    assert.deepStrictEqual(content, [{ type: "text", text }])
+  })
 
-  it.effect("offers the handover and the changes of the current session as resources", () =>
-    Effect.gen(function* () {
-      const client = yield* clientOf(false)
-      const read = (name: string) => client.readResource({ uri: `palimpsest://session/${name}` })
-      const textOf = ({ contents: [first] }: { readonly contents: ReadonlyArray<object> }) =>
-        first !== undefined && "text" in first ? first.text : undefined
-      assert.strictEqual(textOf(yield* read("snapshot")), JSON.stringify(["snapshot", 4_000, null]))
-      assert.strictEqual(textOf(yield* read("changes")), JSON.stringify(["changes", null, null]))
-    })
-  )
+  it.effect("offers the handover and the changes of the current session as resources", function* () {
+    const client = yield* clientOf(false)
+    const read = (name: string) => client.readResource({ uri: `palimpsest://session/${name}` })
+    const textOf = ({ contents: [first] }: { readonly contents: ReadonlyArray<object> }) =>
+      first !== undefined && "text" in first ? first.text : undefined
+    assert.strictEqual(textOf(yield* read("snapshot")), JSON.stringify(["snapshot", 4_000, null]))
+    assert.strictEqual(textOf(yield* read("changes")), JSON.stringify(["changes", null, null]))
+  })
 })

@@ -125,40 +125,35 @@ describe("Export.write", () => {
   })
 })
 
-describe("the place of a file", () => {
-  it.effect(
-    "is refused where a rename would remove something else than a file, or a file that is read-only",
-    NodeServices.layer,
-    function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const folder = yield* fs.makeTempDirectoryScoped()
-      const at = (name: string) => path.join(folder, name)
-      yield* fs.writeFileString(at("file"), "old")
-      yield* fs.writeFileString(at("kept"), "old")
-      yield* fs.chmod(at("kept"), 0o444)
-      yield* fs.symlink(at("file"), at("link"))
-      yield* fs.symlink(at("missing"), at("dangling"))
-      const refusals: ReadonlyArray<readonly [place: string, why: RegExp]> = [
-        ["-", /: it stands for standard input; name a file/],
-        [folder, /: it is a folder; name a file in it$/],
-        [at("link"), /: it is a link to .+; name the file itself$/],
-        [at("dangling"), /: it is a link to .+; name the file itself$/],
-        [at("kept"), /: it is read-only$/],
-        [at("none/file"), /: the folder .+ does not exist; make it first$/],
-        ...(process.platform === "win32" ? [] : [["/dev/null", /: it is not a regular file$/] as const])
-      ]
-      for (const [place, why] of refusals) {
-        for (const refused of [Export.checkPlace(place), Export.writeText(place, "new")]) {
-          assert.match((yield* Effect.flip(refused)).message, why)
-        }
+it.effect(
+  "the place of a file is refused where a rename would remove something else than a file, or a file that is read-only",
+  NodeServices.layer,
+  function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* fs.makeTempDirectoryScoped()
+    const at = (name: string) => path.join(folder, name)
+    yield* fs.writeFileString(at("file"), "old")
+    yield* fs.writeFileString(at("kept"), "old")
+    yield* fs.chmod(at("kept"), 0o444)
+    yield* fs.symlink(at("file"), at("link"))
+    yield* fs.symlink(at("missing"), at("dangling"))
+    const refusals: ReadonlyArray<readonly [place: string, why: RegExp]> = [
+      ["-", /: it stands for standard input; name a file/],
+      [folder, /: it is a folder; name a file in it$/],
+      [at("link"), /: it is a link to .+; name the file itself$/],
+      [at("dangling"), /: it is a link to .+; name the file itself$/],
+      [at("kept"), /: it is read-only$/],
+      [at("none/file"), /: the folder .+ does not exist; make it first$/],
+      ...(process.platform === "win32" ? [] : [["/dev/null", /: it is not a regular file$/] as const])
+    ]
+    for (const [place, why] of refusals) {
+      for (const refused of [Export.checkPlace(place), Export.writeText(place, "new")]) {
+        assert.match((yield* Effect.flip(refused)).message, why)
       }
-      yield* Export.writeText(at("file"), "new")
-      assert.deepStrictEqual(
-        [yield* fs.readFileString(at("file")), yield* fs.readFileString(at("kept"))],
-        ["new", "old"]
-      )
-      assert.strictEqual(yield* fs.readLink(at("link")), at("file"))
     }
-  )
-})
+    yield* Export.writeText(at("file"), "new")
+    assert.deepStrictEqual([yield* fs.readFileString(at("file")), yield* fs.readFileString(at("kept"))], ["new", "old"])
+    assert.strictEqual(yield* fs.readLink(at("link")), at("file"))
+  }
+)

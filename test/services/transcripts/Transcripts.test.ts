@@ -102,47 +102,45 @@ layer(services)((it) => {
       "claude-code-subagent",
       "claude-code-1512-lines",
       "pi-1019-lines"
-    ])("%s: every part is recallable, counted and in the log once", (name) =>
-      Effect.gen(function* () {
-        const bytes = yield* fixture(name)
-        const loaded = yield* loadText(bytes)
-        const { conversation, started } = loaded.session
-        assert.strictEqual(loaded.bytes, bytes.length)
-        assert.strictEqual(loaded.format, name.startsWith("pi") ? "pi" : "claude")
-        assert.isUndefined(loaded.torn)
-        assert.strictEqual(started?.importedFrom?.session, loaded.transcript?.session)
-        const blocks = bytes
-          .toString("utf8")
-          .split("\n")
-          .map((line) => JSON.parse(line || "{}"))
-          .filter((record) => record.type === "assistant" || record.message?.role === "assistant")
-          .flatMap((record) => (Array.isArray(record.message?.content) ? record.message.content : []))
-        const calls = blocks.filter((block) => block.type === "toolCall" || block.type === "tool_use")
-        const all = entries(conversation)
-        const parts = all.flatMap((entry) => [...entry.content.parts])
-        assert.strictEqual(parts.filter(isCall).length, calls.length)
-        const callIds = new Set(parts.filter(isCall).map((part) => part.functionCall.id))
-        assert.isTrue(parts.filter(isResponse).every((part) => callIds.has(part.functionResponse.id)))
-        assert.isAbove(parts.filter(isText).length, 0)
-        all.forEach((entry, index) => {
-          assert.strictEqual(entry.tokens.length, entry.content.parts.length)
-          assert.strictEqual(entry.handles.length, entry.content.parts.length)
-          if (loaded.transcript?.steps.every((one) => one._tag === "Message") === true) {
-            assert.strictEqual(entry.id, entryId(index + 1))
-          }
-        })
-        // A handle names one text.
-        const named = new Map<string, string>()
-        for (const entry of all) {
-          for (const [index, part] of entry.content.parts.entries()) {
-            const { text } = payload(part, sourceOf(entry, index))
-            const handle = entry.handles[index] ?? ""
-            assert.strictEqual(named.get(handle) ?? text, text)
-            named.set(handle, text)
-          }
+    ])("%s: every part is recallable, counted and in the log once", function* (name) {
+      const bytes = yield* fixture(name)
+      const loaded = yield* loadText(bytes)
+      const { conversation, started } = loaded.session
+      assert.strictEqual(loaded.bytes, bytes.length)
+      assert.strictEqual(loaded.format, name.startsWith("pi") ? "pi" : "claude")
+      assert.isUndefined(loaded.torn)
+      assert.strictEqual(started?.importedFrom?.session, loaded.transcript?.session)
+      const blocks = bytes
+        .toString("utf8")
+        .split("\n")
+        .map((line) => JSON.parse(line || "{}"))
+        .filter((record) => record.type === "assistant" || record.message?.role === "assistant")
+        .flatMap((record) => (Array.isArray(record.message?.content) ? record.message.content : []))
+      const calls = blocks.filter((block) => block.type === "toolCall" || block.type === "tool_use")
+      const all = entries(conversation)
+      const parts = all.flatMap((entry) => [...entry.content.parts])
+      assert.strictEqual(parts.filter(isCall).length, calls.length)
+      const callIds = new Set(parts.filter(isCall).map((part) => part.functionCall.id))
+      assert.isTrue(parts.filter(isResponse).every((part) => callIds.has(part.functionResponse.id)))
+      assert.isAbove(parts.filter(isText).length, 0)
+      all.forEach((entry, index) => {
+        assert.strictEqual(entry.tokens.length, entry.content.parts.length)
+        assert.strictEqual(entry.handles.length, entry.content.parts.length)
+        if (loaded.transcript?.steps.every((one) => one._tag === "Message") === true) {
+          assert.strictEqual(entry.id, entryId(index + 1))
         }
       })
-    )
+      // A handle names one text.
+      const named = new Map<string, string>()
+      for (const entry of all) {
+        for (const [index, part] of entry.content.parts.entries()) {
+          const { text } = payload(part, sourceOf(entry, index))
+          const handle = entry.handles[index] ?? ""
+          assert.strictEqual(named.get(handle) ?? text, text)
+          named.set(handle, text)
+        }
+      }
+    })
 
     it.effect("a compaction becomes a compression that can be undone", function* () {
       const { session, transcript } = yield* loadText(yield* fixture("claude-code-1512-lines"))
@@ -267,12 +265,10 @@ layer(services)((it) => {
         ["env", "s", "b"]
       ],
       ["nothing came before", [compaction("s"), message("a")], ["s", "a"]]
-    ])("%s", ([, steps, expected]) =>
-      Effect.gen(function* () {
-        const { conversation } = yield* folded(steps)
-        assert.deepStrictEqual(texts(conversation), expected)
-      })
-    )
+    ])("%s", function* ([, steps, expected]) {
+      const { conversation } = yield* folded(steps)
+      assert.deepStrictEqual(texts(conversation), expected)
+    })
   })
 
   describe("entries", () => {
@@ -320,14 +316,12 @@ layer(services)((it) => {
       assert.isUndefined(entries(session.conversation)[0]?.source)
     })
 
-    it.effect.each(["utf16le", "utf16be"])("%s, as PowerShell writes files, is read as UTF-8 is", (form) =>
-      Effect.gen(function* () {
-        const text = '\uFEFF[{"role":"user","parts":[{"text":"Caf\u00e9 \u{1f600}"}]}]\r\n'
-        const bytes = Buffer.from(text, "utf16le")
-        const loaded = yield* load(yield* write("a.json", form === "utf16le" ? bytes : bytes.swap16()))
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["Caf\u00e9 \u{1f600}"])
-      })
-    )
+    it.effect.each(["utf16le", "utf16be"])("%s, as PowerShell writes files, is read as UTF-8 is", function* (form) {
+      const text = '\uFEFF[{"role":"user","parts":[{"text":"Caf\u00e9 \u{1f600}"}]}]\r\n'
+      const bytes = Buffer.from(text, "utf16le")
+      const loaded = yield* load(yield* write("a.json", form === "utf16le" ? bytes : bytes.swap16()))
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["Caf\u00e9 \u{1f600}"])
+    })
 
     it.effect("bytes that are not UTF-8 round-trip", function* () {
       const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
@@ -339,17 +333,15 @@ layer(services)((it) => {
       assert.deepStrictEqual([...encode(payload(part, sourceOf(entry, 0)).text)], [97, 0xff, 0x80, 98])
     })
 
-    it.effect.each([1, 7, 64, 1_000_000])("chunks of %s bytes give the same result", (size) =>
-      Effect.gen(function* () {
-        const bytes = encode(`${[pi, piSays("ä€😀"), piSays("x".repeat(300))].join("\n")}\n`)
-        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
-          bytes.slice(i * size, (i + 1) * size)
-        )
-        const loaded = yield* load("-").pipe(Effect.provide(Stdio.layerTest({ stdin: Stream.fromIterable(chunks) })))
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["ä€😀", "x".repeat(300)])
-        assert.strictEqual(loaded.bytes, bytes.length)
-      })
-    )
+    it.effect.each([1, 7, 64, 1_000_000])("chunks of %s bytes give the same result", function* (size) {
+      const bytes = encode(`${[pi, piSays("ä€😀"), piSays("x".repeat(300))].join("\n")}\n`)
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+        bytes.slice(i * size, (i + 1) * size)
+      )
+      const loaded = yield* load("-").pipe(Effect.provide(Stdio.layerTest({ stdin: Stream.fromIterable(chunks) })))
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["ä€😀", "x".repeat(300)])
+      assert.strictEqual(loaded.bytes, bytes.length)
+    })
 
     it.effect("a single incomplete line is not a conversation", function* () {
       const { line, message } = yield* failure('{"parentUuid":null,"type":"us')
@@ -374,17 +366,15 @@ layer(services)((it) => {
         "format claude in a file of the format pi",
         "claude line"
       ]
-    ])("%s is an error that names it, and skipped when lenient", ([, text, line, says, kind]) =>
-      Effect.gen(function* () {
-        const error = yield* failure(text)
-        assert.strictEqual(error.line, line)
-        assert.include(error.message, says)
-        assert.strictEqual(error.kind, "BrokenLine")
-        const loaded = yield* loadText(text, { lenient: true })
-        assert.deepStrictEqual(loaded.skipped, { [kind]: 1 })
-        assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
-      })
-    )
+    ])("%s is an error that names it, and skipped when lenient", function* ([, text, line, says, kind]) {
+      const error = yield* failure(text)
+      assert.strictEqual(error.line, line)
+      assert.include(error.message, says)
+      assert.strictEqual(error.kind, "BrokenLine")
+      const loaded = yield* loadText(text, { lenient: true })
+      assert.deepStrictEqual(loaded.skipped, { [kind]: 1 })
+      assert.deepStrictEqual(texts(loaded.session.conversation), ["a"])
+    })
 
     it.effect("a given format overrides detection", function* () {
       const error = yield* failure(`${pi}\n${piSays("a")}\n`, { from: "claude" })
@@ -414,11 +404,9 @@ layer(services)((it) => {
       ["broken JSON", '[{"role":"user"', {}, "not JSON"],
       ["a wrong schema", '[{"role":"user","parts":[{"text":5}]}]', {}, "[0].parts[0].text"],
       ["another document", '{"a":1}', { from: "contents" }, "expected a list of Content"]
-    ])("%s is an error", ([, text, options, says]) =>
-      Effect.gen(function* () {
-        assert.include((yield* failure(text, options)).message, says)
-      })
-    )
+    ])("%s is an error", function* ([, text, options, says]) {
+      assert.include((yield* failure(text, options)).message, says)
+    })
   })
 
   describe("unreadable input", () => {
@@ -433,26 +421,22 @@ layer(services)((it) => {
       ["a session with zeros", '{"type":"user","parentUuid":null}\n\0\0', "holds zero bytes, as a crash leaves them"],
       ["prose", "# Title\n", "unknown format; expected"],
       ["other JSON", '{"name":"x"}', "unknown format; expected"]
-    ])("%s", ([, content, says]) =>
-      Effect.gen(function* () {
-        const { line, message } = yield* failure(content)
-        assert.strictEqual(line, 0)
-        assert.include(message, says)
-      })
-    )
+    ])("%s", function* ([, content, says]) {
+      const { line, message } = yield* failure(content)
+      assert.strictEqual(line, 0)
+      assert.include(message, says)
+    })
 
     it.effect.each<readonly [string, string, string]>([
       ["a file that is not there", "/no/such/file", "no such file"],
       ["no name", "", "no such file"],
       ["a folder", "/", "is a directory"],
       ["a device", "/dev/null", "is a device"]
-    ])("%s", ([, path, says]) =>
-      Effect.gen(function* () {
-        const error = yield* Effect.flip(load(path))
-        assert.include(error.message, says)
-        assert.strictEqual(error.line, 0)
-      })
-    )
+    ])("%s", function* ([, path, says]) {
+      const error = yield* Effect.flip(load(path))
+      assert.include(error.message, says)
+      assert.strictEqual(error.line, 0)
+    })
 
     it.effect("an invalid name", function* () {
       const error = yield* Effect.flip(load("a\0b"))
@@ -520,55 +504,54 @@ layer(services)((it) => {
     const spoken = ({ session }: { readonly session: { readonly conversation: Conversation } }) =>
       texts(session.conversation)
 
-    it.effect.each(formats)("%s: is detected by its content, whatever its file extension", ([format, writer]) =>
-      Effect.gen(function* () {
+    it.effect.each(formats)(
+      "%s: is detected by its content, whatever its file extension",
+      function* ([format, writer]) {
         for (const name of ["talk.json", "talk.jsonl", "talk.txt", "talk"]) {
           const file = yield* write(name, `${linesOf(writer).join("\n")}\n`)
           const loaded = yield* load(file)
           assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]], name)
         }
-      })
+      }
     )
 
     it.effect.each(formats)(
       "%s: is read from a list of its records, and from records over several lines",
-      ([format, writer]) =>
-        Effect.gen(function* () {
-          const records: ReadonlyArray<unknown> = linesOf(writer).map((line) => JSON.parse(line))
-          const list = JSON.stringify(records, null, 2)
-          const lines = records.map((record) => JSON.stringify(record, null, "\t"))
-          for (const content of [JSON.stringify(records), list, lines.join("\n"), ` ${lines.join("\r\n\r\n")} `]) {
-            const loaded = yield* load(yield* write("talk.json", content))
-            assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]])
-          }
-          // An error names the line on which its record begins.
-          const last = list.lastIndexOf("\n  {")
-          const broken = yield* failure(`${list.slice(0, last)}\n  {"a" 1}${list.slice(list.lastIndexOf("\n]"))}`)
-          assert.deepStrictEqual([broken.line, broken.kind], [list.slice(0, last).split("\n").length + 1, "BrokenLine"])
-          assert.include((yield* failure(list.slice(0, -20))).message, "not JSON")
-        })
-    )
-
-    it.effect.each(formats)("%s: read as another format is one clear error", ([format, writer]) =>
-      Effect.gen(function* () {
-        const content = `${linesOf(writer).join("\n")}\n`
-        for (const from of ["palimpsest", "contents", "gemini", "pi", "claude", "codex"] as const) {
-          if (from === format) continue
-          const { message } = yield* failure(content, { from })
-          assert.match(message, /format|expected|not JSON/, from)
+      function* ([format, writer]) {
+        const records: ReadonlyArray<unknown> = linesOf(writer).map((line) => JSON.parse(line))
+        const list = JSON.stringify(records, null, 2)
+        const lines = records.map((record) => JSON.stringify(record, null, "\t"))
+        for (const content of [JSON.stringify(records), list, lines.join("\n"), ` ${lines.join("\r\n\r\n")} `]) {
+          const loaded = yield* load(yield* write("talk.json", content))
+          assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]])
         }
-      })
+        // An error names the line on which its record begins.
+        const last = list.lastIndexOf("\n  {")
+        const broken = yield* failure(`${list.slice(0, last)}\n  {"a" 1}${list.slice(list.lastIndexOf("\n]"))}`)
+        assert.deepStrictEqual([broken.line, broken.kind], [list.slice(0, last).split("\n").length + 1, "BrokenLine"])
+        assert.include((yield* failure(list.slice(0, -20))).message, "not JSON")
+      }
     )
 
-    it.effect.each(["talk.json", "talk.jsonl"])("a Gemini CLI document named %s is read as what it is", (name) =>
-      Effect.gen(function* () {
+    it.effect.each(formats)("%s: read as another format is one clear error", function* ([format, writer]) {
+      const content = `${linesOf(writer).join("\n")}\n`
+      for (const from of ["palimpsest", "contents", "gemini", "pi", "claude", "codex"] as const) {
+        if (from === format) continue
+        const { message } = yield* failure(content, { from })
+        assert.match(message, /format|expected|not JSON/, from)
+      }
+    })
+
+    it.effect.each(["talk.json", "talk.jsonl"])(
+      "a Gemini CLI document named %s is read as what it is",
+      function* (name) {
         const [document = ""] = Work.runSync(writeGeminiDocument(talk)).lines
         const loaded = yield* load(yield* write(name, `${document}\n`))
         assert.deepStrictEqual([loaded.format, spoken(loaded)], ["gemini", ["one", "two", "three", "four"]])
         const pretty = JSON.stringify(JSON.parse(document), null, 2)
         assert.deepStrictEqual(spoken(yield* load(yield* write(name, pretty))), ["one", "two", "three", "four"])
         assert.include((yield* failure(pretty.slice(0, -20))).message, "not JSON")
-      })
+      }
     )
   })
 
@@ -614,19 +597,18 @@ layer(services)((it) => {
 
     it.effect.each(["s.jsonl.blobs", "s.blobs"])(
       "read back with its blobs in %s, the log is the session that was written",
-      (folder) =>
-        Effect.gen(function* () {
-          const path = yield* Path.Path
-          const { blobs, lines, session } = yield* log(drafts)
-          assert.strictEqual(blobs.size, 2)
-          const file = yield* write("s.jsonl", `${lines.join("\n")}\n`)
-          yield* put(path.join(path.dirname(file), folder), blobs)
-          const loaded = yield* load(file)
-          assert.strictEqual(loaded.format, "palimpsest")
-          assert.isUndefined(loaded.transcript)
-          assert.deepStrictEqual(loaded.session.started, session.started)
-          assert.deepStrictEqual(entries(loaded.session.conversation), entries(session.conversation))
-        })
+      function* (folder) {
+        const path = yield* Path.Path
+        const { blobs, lines, session } = yield* log(drafts)
+        assert.strictEqual(blobs.size, 2)
+        const file = yield* write("s.jsonl", `${lines.join("\n")}\n`)
+        yield* put(path.join(path.dirname(file), folder), blobs)
+        const loaded = yield* load(file)
+        assert.strictEqual(loaded.format, "palimpsest")
+        assert.isUndefined(loaded.transcript)
+        assert.deepStrictEqual(loaded.session.started, session.started)
+        assert.deepStrictEqual(entries(loaded.session.conversation), entries(session.conversation))
+      }
     )
 
     it.effect("a missing or damaged blob is an error that names it", function* () {

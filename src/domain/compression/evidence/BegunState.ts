@@ -3,7 +3,7 @@ import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type CommandHistory, recordFailure } from "./CommandHistory.ts"
+import { addCommand, type Attempts } from "./Attempts.ts"
 import { type FileHistory, fileHeadings } from "./FileHistory.ts"
 import type { TodoHistory } from "./TodoHistory.ts"
 
@@ -20,12 +20,12 @@ const failure =
 /** What the log goes on from. */
 interface State {
   readonly files: FileHistory
-  readonly commands: CommandHistory
+  readonly attempts: Attempts
   readonly todos: TodoHistory
 }
 
 /** Takes over the files, failures and items of a snapshot. What the log says of them follows. */
-export const beginWith = ({ commands, files, todos }: State, entry: EntryId, snapshot: Snapshot): void => {
+export const beginWith = ({ attempts, files, todos }: State, entry: EntryId, snapshot: Snapshot): void => {
   const handleOf = (text = ""): Handle | undefined => mentions(text)[0]
   for (const { text } of [...snapshot.file_system_state, ...snapshot.artifact_trail]) {
     const [heading, ...lines] = text.split("\n")
@@ -38,7 +38,7 @@ export const beginWith = ({ commands, files, todos }: State, entry: EntryId, sna
     }
   }
   if (snapshot.recent_actions.some(({ text }) => text.startsWith("- commit "))) {
-    commands.commits = { ...commands.commits, present: [{ hash: "", subject: "", entry }] }
+    attempts.commits = { ...attempts.commits, present: [{ hash: "", subject: "", entry }] }
     files.committed = entry
   }
   const list = snapshot.task_state.flatMap(({ text }) => {
@@ -53,11 +53,13 @@ export const beginWith = ({ commands, files, todos }: State, entry: EntryId, sna
   for (const { text } of [...snapshot.task_state].reverse()) {
     const [, refuser, subject, at, handle, said = ""] = failure.exec(text) ?? []
     if (subject === undefined || at === undefined) continue
-    recordFailure(commands, unprotect(subject), {
+    addCommand(attempts, {
+      // No run of the log: a result beside it would say more than the snapshot does.
+      kind: "call",
+      subject: unprotect(subject),
       entry: EntryId.make(at),
-      text: unprotect(said.replace(/^ {4}/gm, "")),
       handle: handleOf(handle),
-      isQuoted: true,
+      failure: { text: unprotect(said.replace(/^ {4}/gm, "")), isQuoted: true },
       refusedBy: refuser === undefined ? undefined : refuser === refusers.user ? "user" : "rule"
     })
   }

@@ -59,12 +59,6 @@ export const runPrograms = (command: string): ReadonlyArray<RunProgram> => {
     .map((one) => runProgram(one, hasPipefail))
 }
 
-/** Returns a command line without what is quoted in it. */
-const unquoted = (command: string): string =>
-  simpleCommands(command)
-    .map(({ bare }) => bare.join(" "))
-    .join("; ")
-
 /** Programs that are a check whatever their arguments are. */
 const checkPrograms: ReadonlyArray<readonly [CheckKind, RegExp]> = [
   ["tests", /^(?:vitest|jest|pytest|rspec|phpunit|ctest|tox|nox|mocha|ava|unittest|karma|bats|nextest)$/],
@@ -104,6 +98,7 @@ const kindsOf = (one: RunProgram): ReadonlyArray<CheckKind> => {
     forms.flatMap(([kind, form]) => (names.some((name) => form.test(name)) ? [kind] : []))
   const direct = among(checkPrograms, [program])
   if (direct.length > 0) return direct
+  if (program === "node" && one.words.includes("--test")) return ["tests"]
   if (program === "make" && operands.length === 0) return ["build"]
   if (program === "cargo" && operands[0] === "check") return ["build"]
   if (/^python[\d.]*$/.test(program) && operands[0] === "manage.py") return among(checkTasks, operands.slice(1, 2))
@@ -122,7 +117,6 @@ const everyKind: ReadonlyArray<CheckKind> = ["tests", "types", "lint", "build"]
 /** Returns the kinds of checks that a command runs. */
 export const checksOf = (command: string): ReadonlyArray<CheckKind> => {
   const kinds = new Set(runPrograms(command).flatMap(kindsOf))
-  if (/\bnode\s(?:\S+\s)*?--test\b/.test(unquoted(command))) kinds.add("tests")
   return everyKind.filter((kind) => kinds.has(kind))
 }
 

@@ -15,15 +15,15 @@ import {
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import { attachmentsOf } from "../../content/MediaBlocks.ts"
-import { CallPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { isRefusedCommand, type Refuser, type UserReply, userReply } from "../../transcripts/voice/ResultVoice.ts"
-import { spokenText, typedText } from "../../transcripts/voice/Voice.ts"
+import { typedText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
+import { type FindPartner, type PartOfEntry, partnersIn } from "../AnsweredCalls.ts"
 import {
   emptySnapshot,
   isSnapshot,
@@ -34,19 +34,9 @@ import {
   attributeWords
 } from "../Snapshot.ts"
 import { hasWindowsPaths } from "../WindowsPaths.ts"
+import { addBackgroundEnd, addNotifiedEnds, addRun, type Attempts, type Results, resultsOf } from "./Attempts.ts"
 import { beginWith } from "./BegunState.ts"
-import {
-  type Answer,
-  type CommandHistory,
-  emptyCommands,
-  endRefusals,
-  recordBackgroundEnd,
-  recordNotRun,
-  recordNotifiedEnds,
-  recordResult,
-  recordRun
-} from "./CommandHistory.ts"
-import type { CommitLog } from "./Commits.ts"
+import { type CommitLog, noCommits } from "./Commits.ts"
 import { decisionsIn } from "./Decisions.ts"
 import { type FileHistory, nameOf, noFiles, recordTouch } from "./FileHistory.ts"
 import {
@@ -62,15 +52,8 @@ import { withoutPosing } from "./PosingText.ts"
 import { accepts, askedBefore } from "./ShortReplies.ts"
 import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
-import { isFailure, subjectOf } from "./ToolFailures.ts"
-import {
-  callsAnswered,
-  constraintsIn,
-  requestSpans,
-  type Span,
-  type UserWordsWitness,
-  witnessOf
-} from "./UserRequests.ts"
+import { decisiveCommand, failureText, isFailure, reasonText, subjectOf } from "./ToolFailures.ts"
+import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
 
@@ -126,8 +109,8 @@ class Gathering {
   readonly settled: Array<{ readonly entry: EntryId; readonly reply: string; readonly asked: string }> = []
   /** Summaries that are not in snapshot format, verbatim. */
   readonly summaries: Array<QuotedText> = []
-  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
-  readonly tasks: Array<TaskText> = []
+  /** Texts that state the task, by source: an issue, a ticket or a plan that was read near the beginning. */
+  readonly tasks = new Map<string, TaskText>()
   /** What other agents reported, oldest first. */
   readonly reports: Array<QuotedText> = []
   /** The agent's latest texts, oldest first. */
@@ -135,7 +118,7 @@ class Gathering {
   /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
-  readonly commands: CommandHistory
+  readonly attempts: Attempts
   readonly todos = noTodos()
   readonly weights: NameWeights
   lastCall: LastCall | undefined
@@ -146,7 +129,7 @@ class Gathering {
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
-    this.commands = emptyCommands(cwd)
+    this.attempts = { list: [], commits: noCommits(cwd), background: new Map() }
     this.weights = { names: new Map(), now: 0, isOnWindows: hasWindowsPaths(cwd ?? "") }
   }
 }
@@ -157,62 +140,16 @@ class Gathering {
  */
 export interface Evidence
   extends
-    Omit<Gathering, "files" | "commands" | "todos" | "weights">,
+    Omit<Gathering, "files" | "attempts" | "tasks" | "todos" | "weights">,
     Pick<FileHistory, "files" | "edits">,
-    Omit<CommandHistory, "background" | "commits"> {
+    Results {
   readonly commits: CommitLog["present"]
+  readonly tasks: ReadonlyArray<TaskText>
   readonly todos: TodoHistory["list"]
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>
   readonly anchors: ReadonlyMap<string, Anchor>
 }
-
-const act = (
-  state: Gathering,
-  { id }: Entry,
-  call: Part,
-  action: Action,
-  answer: Answer | undefined,
-  reply: UserReply | undefined
-): void => {
-  if (action._tag === "Command" && reply?.refusedBy !== undefined)
-    recordNotRun(state.commands, action.command, {
-      entry: id,
-      handle: answer?.handle,
-      refusedBy: reply.refusedBy,
-      because: reply.because
-    })
-  else if (action._tag === "Command") {
-    state.files.takenBack = recordRun(state.commands, id, action, answer)
-    state.files.committed = state.commands.commits.present.at(-1)?.entry
-    if (action.exit === 0) {
-      followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
-    }
-  } else if ("path" in action)
-    recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
-}
-
-/** Pairs the calls of entries with their answers. */
-function* pairsOf(entries: ReadonlyArray<Entry>): SlicedWork<CallPairs> {
-  const pairs = new CallPairs()
-  for (const { content } of entries) {
-    pairs.add(content)
-    yield
-  }
-  return pairs
-}
-
-/** Returns a function that finds the answer of the call at a place. */
-const answering =
-  (entries: ReadonlyArray<Entry>, pairs: CallPairs) =>
-  (item: number, part: number): Answer | undefined => {
-    const at = pairs.partnerOf(item, part)
-    const entry = at === undefined ? undefined : entries[at.item]
-    const answer = at === undefined ? undefined : entry?.content.parts[at.part]
-    return at === undefined || answer === undefined
-      ? undefined
-      : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
-  }
 
 /** Characters of a command by which its text is named, and of that text: its beginning says what it is for. */
 const maxCommandChars = 100
@@ -221,16 +158,15 @@ const maxCommandTextChars = 300
 const minTaskChars = 80
 
 /** Adds a text of the task. What is read in parts is one text: its longest part tells most. */
-const addTask = (tasks: Array<TaskText>, task: TaskText): void => {
-  const same = tasks.findIndex((known) => known.source === task.source)
-  if (same >= 0 && task.text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
-  else if (same < 0 && task.text.length >= minTaskChars && tasks.length < maxTasks) tasks.push(task)
+const addTask = ({ tasks }: Gathering, task: TaskText): void => {
+  const known = tasks.get(task.source)
+  const isNew = known === undefined && tasks.size < maxTasks && task.text.length >= minTaskChars
+  if (isNew || (known !== undefined && task.text.length > known.text.length)) tasks.set(task.source, task)
 }
 
 /** Adds a plan that the user approved, in the place of an earlier one. */
 const addPlan = ({ tasks }: Gathering, plan: QuotedText): void => {
-  const same = tasks.findIndex(({ source }) => source === approvedPlan)
-  tasks.splice(same < 0 ? tasks.length : same, same < 0 ? 0 : 1, { ...plan, source: approvedPlan })
+  tasks.set(approvedPlan, { ...plan, source: approvedPlan })
 }
 
 /** Adds what another agent reported. Codex writes a report that was waited for into a message, too. */
@@ -238,103 +174,111 @@ const addReport = ({ reports }: Gathering, report: QuotedText): void => {
   if (reports.every(({ text }) => text !== report.text)) reports.push(report)
 }
 
-/** Gathers the plan that the user approved with a call, which ends what they refused before. */
-const gatherApproval = (state: Gathering, entry: Entry, call: Part, answer: Answer): void => {
-  endRefusals(state.commands, call.functionCall?.name ?? "")
-  const plan = approvedPlanIn(call, answer.part, state.files.edits)
-  if (plan === undefined) return
-  const handles = {
-    answer: answer.handle,
-    call: entry.handles[entry.content.parts.indexOf(call)],
-    // No part has a file as several calls left it.
-    file: undefined
-  }
-  addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
-}
-
-/** Gathers what a call changed: the state of files, commands, failures and items. */
-const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
-  const { commands } = state
-  const actions = actionsOf(call, answer?.part)
-  if (wasNotMade(answer?.part)) {
-    const { args, name = "" } = call.functionCall ?? {}
-    const command = toolKind(name, args) === "command" ? commandIn(args) : undefined
-    if (command !== undefined)
-      recordNotRun(commands, command, { entry: entry.id, handle: answer?.handle, isCancelled: true })
-    return { actions, failed: false, refusedBy: undefined, subject: subjectOf(call, actions) }
-  }
-  const reply = answer === undefined ? undefined : userReply(answer.part)
-  const refusedBy = reply?.refusedBy
-  const isRefused = refusedBy !== undefined
-  const isOnly = actions.filter(({ _tag }) => _tag === "Command").length === 1
-  const replyTo = (action: Action): UserReply | undefined =>
-    action._tag === "Command" && answer !== undefined && isRefusedCommand(reply, answer.part, action.command, isOnly)
-      ? reply
-      : undefined
-  for (const action of actions) act(state, entry, call, action, answer, replyTo(action))
-  recordTodos(state.todos, entry.id, call, actions, answer?.part)
-  const failed = answer !== undefined && isFailure(actions, answer.part)
-  const subject = subjectOf(call, actions)
-  if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
-    const isEnd = recordBackgroundEnd(commands, entry.id, call, answer)
-    const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
-    const looks = kind === "read" || kind === "search" || kind === "follow"
-    const text = isRefused ? spokenText(answer.part) : ""
-    const said = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
-    recordResult(commands, {
-      entry: entry.id,
-      subject,
-      actions,
-      looks,
-      answer,
-      failed: failed && !isEnd,
-      refusedBy,
-      // Who wrote a reason that only the result of a server has is not known.
-      reason:
-        reply?.because === undefined ? said : `${refusedBy === "user" ? "the result says: " : ""}${reply.because}`,
-      nameOf: (path) => nameOf(state.files, path)
-    })
-  }
-  if (answer !== undefined && !failed && !isRefused && isApproval(call, answer.part))
-    gatherApproval(state, entry, call, answer)
-  return { actions, failed, refusedBy, subject }
-}
-
-/** What a call did, whether it failed, and what it was about. */
-interface CallOutcome {
+/** A call of the agent, and what came of it. */
+interface MadeCall {
+  readonly entry: Entry
+  readonly call: Part
+  readonly answer: PartOfEntry | undefined
   readonly actions: ReadonlyArray<Action>
-  readonly failed: boolean
-  readonly refusedBy: Refuser | undefined
   readonly subject: string
+  readonly failed: boolean
+  /** What the user said in its place, or as its result. */
+  readonly reply: UserReply | undefined
+}
+
+/** Gathers the commands and the changes of files of a call. */
+const gatherActions = ({ attempts, files, todos }: Gathering, made: MadeCall): void => {
+  const { actions, answer, call, entry, failed, reply } = made
+  const at = { entry: entry.id, handle: answer?.handle }
+  const decisive = decisiveCommand(actions)
+  const isOnly = actions.filter(({ _tag }) => _tag === "Command").length === 1
+  const touched = pathsOf(files, actions)
+  for (const action of actions) {
+    if (action._tag !== "Command") {
+      if ("path" in action) recordTouch(files, { ...at, call, action, tokens: answer?.tokens ?? 0 })
+    } else if (answer !== undefined && isRefusedCommand(reply, answer.part, action.command, isOnly))
+      attempts.list.push({ ...reply, ...at, kind: "no result", subject: action.command })
+    else {
+      const hasFailed = failed && reply?.refusedBy === undefined && action === decisive
+      files.takenBack = addRun(attempts, { entry: entry.id, action, answer, hasFailed, files: touched })
+      files.committed = attempts.commits.present.at(-1)?.entry
+      if (action.exit === 0) followIssues(todos.issues, action.command, action.output ?? answerText(answer?.part))
+    }
+  }
+  recordTodos(todos, entry.id, call, actions, answer?.part)
+}
+
+const pathsOf = (files: FileHistory, actions: ReadonlyArray<Action>): ReadonlyArray<string> =>
+  actions.flatMap((action) => ("path" in action ? [nameOf(files, action.path)] : []))
+
+/** Gathers how a call without a command ended. */
+const gatherEnd = (state: Gathering, { actions, answer, call, entry, failed, reply, subject }: MadeCall): void => {
+  const { attempts, files } = state
+  if (answer === undefined || decisiveCommand(actions) !== undefined) return
+  if (addBackgroundEnd(attempts, entry.id, call, answer)) return
+  const refusedBy = reply?.refusedBy
+  const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
+  const isLook = kind === "read" || kind === "search" || kind === "follow"
+  const isWithout = failed || refusedBy !== undefined
+  const textOf = () =>
+    reply?.refusedBy === undefined ? failureText(answerText(answer.part)) : reasonText(reply, answer.part)
+  attempts.list.push({
+    kind: "call",
+    subject,
+    entry: entry.id,
+    handle: answer.handle,
+    refusedBy,
+    failure: isWithout && !(isLook && refusedBy === undefined) ? { text: textOf(), isQuoted: true } : undefined,
+    files: isWithout ? [] : pathsOf(files, actions),
+    isApproved: !isWithout && isApproval(call, answer.part)
+  })
 }
 
 /** Gathers what a call did, from its arguments and its response. */
-const gatherCall = (state: Gathering, entry: Entry, index: number, call: Part, answer: Answer | undefined): void => {
-  const { declared, tasks } = state
-  const tool = call.functionCall?.name ?? ""
-  for (const { args, name } of callsIn(call)) {
-    declared.add(name)
-    if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+const gatherCall = (
+  state: Gathering,
+  { entry, index }: Surroundings,
+  call: Part,
+  answer: PartOfEntry | undefined
+): void => {
+  const { attempts, declared } = state
+  const { args, name: tool = "" } = call.functionCall ?? {}
+  for (const inner of callsIn(call)) {
+    declared.add(inner.name)
+    if (Predicate.isObject(inner.args)) for (const key of Object.keys(inner.args)) declared.add(key)
   }
-  const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
-  for (const report of answer === undefined || failed ? [] : reportsIn(call, answer.part))
-    addReport(state, { entry: entry.id, text: report, handle: answer?.handle })
+  const at = { entry: entry.id, handle: answer?.handle }
+  if (wasNotMade(answer?.part)) {
+    const command = toolKind(tool, args) === "command" ? commandIn(args) : undefined
+    if (command !== undefined) attempts.list.push({ ...at, kind: "no result", subject: command, isCancelled: true })
+    return
+  }
+  const actions = actionsOf(call, answer?.part)
+  const subject = subjectOf(call, actions)
+  const failed = answer !== undefined && isFailure(actions, answer.part)
+  const reply = answer && userReply(answer.part)
+  const refusedBy = reply?.refusedBy
+  const made = { entry, call, answer, actions, subject, failed, reply }
+  gatherActions(state, made)
+  gatherEnd(state, made)
   // A command says more than what it did to files.
-  const command = actions.findLast(({ _tag }) => _tag === "Command")
-  const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
-  if (!wasNotMade(answer?.part)) state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
-  const source = answer === undefined || index >= taskSearchEntries ? undefined : taskSource(call)
-  const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (
-    answer !== undefined &&
-    source !== undefined &&
-    isRead &&
-    refusedBy === undefined &&
-    !isErrorResponse(answer.part)
-  ) {
-    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    addTask(tasks, { entry: entry.id, text, handle: answer.handle, source })
+  const action = actions.findLast(({ _tag }) => _tag === "Command") ??
+    actions.at(-1) ?? { _tag: "Other", summary: subject }
+  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
+  if (answer === undefined) return
+  if (!failed) for (const report of reportsIn(call, answer.part)) addReport(state, { ...at, text: report })
+  if (!failed && refusedBy === undefined && isApproval(call, answer.part)) {
+    const plan = approvedPlanIn(call, answer.part, state.files.edits)
+    const own = entry.content.parts.indexOf(call)
+    // No part has a file as several calls left it.
+    const handles = { answer: answer.handle, call: entry.handles[own], file: undefined }
+    if (plan !== undefined) addPlan(state, { entry: entry.id, text: plan.text, handle: handles[plan.heldBy] })
   }
+  const source = index >= taskSearchEntries ? undefined : taskSource(call)
+  const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
+  if (source === undefined || !isRead || refusedBy !== undefined || isErrorResponse(answer.part)) return
+  const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+  addTask(state, { ...at, text, source })
 }
 
 /** The text that Claude Code records when the model had nothing to answer. */
@@ -370,7 +314,7 @@ const gatherSummary = (
       beginWith(state, words.entry, known)
     }
   } else if (role === "user") state.summaries.push(words)
-  countUse(state.weights, words.text, { amount: ranking.earlierIndex })
+  countUse(state.weights, words.text, ranking.earlierIndex)
 }
 
 /** Returns the index of the first entry whose tool outputs are searched, at about four characters a token. */
@@ -445,17 +389,17 @@ interface Surroundings {
   readonly index: number
   /** The position of the part in its entry. */
   readonly at: number
-  readonly answerOf: ReturnType<typeof answering>
+  readonly partnerOf: FindPartner
 }
 
 /** Gathers what an agent said, thought or called. */
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
-  const { answerOf, at, entry, index } = around
+  const { at, entry, index, partnerOf } = around
   const { weights } = state
-  if (isCall(part)) gatherCall(state, entry, index, part, answerOf(index, at))
+  if (isCall(part)) gatherCall(state, around, part, partnerOf(index, at))
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
-    countUse(weights, text, { amount: 1, isAim: isCall(part) && !text.includes("\n") })
+    countUse(weights, text, 1, isCall(part) && !text.includes("\n"))
   })
   if (isText(part) && !isThought(part)) {
     gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
@@ -472,26 +416,24 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     return gatherAgentPart(state, part, around)
   }
   if (author === "program" && isText(part)) {
-    recordNotifiedEnds(state.commands, id, part.text)
+    addNotifiedEnds(state.attempts, id, part.text)
     const handle = around.entry.handles[around.at]
     for (const report of notifiedReports(part.text)) addReport(state, { entry: id, text: report, handle })
-    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
-      amount: ranking.program
-    })
+    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), ranking.program)
   }
   if (!isResponse(part) || !isScanned) return
   toolTexts(part, (text) => countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars))))
 }
 
 /** Gathers what the command says with which the user began: the program writes its text into the next message. */
-const gatherCommand = ({ tasks }: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
+const gatherCommand = (state: Gathering, { content }: Entry, next: Entry | undefined, index: number): void => {
   if (index >= taskSearchEntries || next?.author !== "program") return
   const typed = content.parts.map(({ text = "" }) => (text.startsWith("<") ? typedText(text) : "")).join("")
   const at = next.content.parts.findIndex((part) => isText(part) && !part.text.startsWith("<"))
   const text = next.content.parts[at]?.text
   if (!typed.startsWith("/") || text === undefined) return
   const source = shortLine(typed, maxCommandChars)
-  addTask(tasks, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
+  addTask(state, { entry: next.id, text: shortLine(text, maxCommandTextChars), handle: next.handles[at], source })
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
@@ -499,7 +441,7 @@ const gatherRequests = (
   state: Gathering,
   entries: ReadonlyArray<Entry>,
   index: number,
-  callOf: (part: number) => Part | undefined
+  partnerOf: FindPartner
 ): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
@@ -507,9 +449,9 @@ const gatherRequests = (
   // The agent runs commands of its own within its work.
   if (entries[index - 1]?.content.parts.some(isResponse) !== true)
     gatherCommand(state, entry, entries[index + 1], index)
-  for (const span of requestSpans(entry, callOf)) {
+  for (const span of requestSpans(entry, (part) => partnerOf(index, part)?.part)) {
     state.requests.push(span)
-    countUse(state.weights, span.text, { amount: 1 })
+    countUse(state.weights, span.text)
     state.constraints.push(...constraintsIn(span))
   }
 }
@@ -519,9 +461,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
   const { entries } = yield* redactedEntries([...earlier, ...whole], secrets)
   const state = new Gathering(cwd)
-  const pairs = yield* pairsOf(entries)
-  const answerOf = answering(entries, pairs)
-  const callOf = callsAnswered(entries, pairs)
+  const partnerOf = partnersIn(entries)
   const scannedFrom = firstScanned(entries)
   const said = entries.findIndex(({ author }) => author === undefined)
   // The log has what a summary stands for, but for one before all that the user and the model said.
@@ -533,7 +473,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     if (isEarlier && entry.author === "summary" && !isBeginning) continue
     // A name that left the window counts by the summary that still has it.
     if (!isEarlier) state.weights.now += 1
-    gatherRequests(state, entries, index, callOf(index))
+    gatherRequests(state, entries, index, partnerOf)
     for (const [at, part] of entry.content.parts.entries()) {
       if (at > 0 && !isEarlier) state.weights.now += 1
       const handle = entry.handles[at]
@@ -541,18 +481,19 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       if (entry.author === "summary" && isText(part)) {
         const words = { entry: entry.id, text: part.text, handle }
         gatherSummary(state, userWords, entry.content.role, words, isBeginning)
-      } else gatherPart(state, part, { entry, index, at, answerOf }, index >= scannedFrom)
+      } else gatherPart(state, part, { entry, index, at, partnerOf }, index >= scannedFrom)
       yield
     }
   }
   const anchors = yield* weightsOf(state.weights)
-  const { commands, files, previous, summaries, todos } = state
+  const { attempts, files, previous, summaries, tasks, todos } = state
   return {
     ...state,
-    ...commands,
-    commits: commands.commits.present.filter(({ hash }) => hash !== ""),
+    ...resultsOf(attempts, (path) => nameOf(files, path)),
+    commits: attempts.commits.present.filter(({ hash }) => hash !== ""),
     files: files.files,
     edits: files.edits,
+    tasks: [...tasks.values()],
     todos: todos.list,
     issues: [...todos.issues.values()],
     anchors,

@@ -26,13 +26,25 @@ export const ranking = { agentHalfLife: 75, toolHalfLife: 25, program: 0.5, tool
 /** Characters of one tool output that are searched. */
 export const maxScannedChars = 100_000
 
+/** An amount that loses half of itself each so many parts. */
+interface Decaying {
+  amount: number
+  at: number
+}
+
 interface Weighing {
-  kind: AnchorKind
-  used: number
-  usedAt: number
+  readonly kind: AnchorKind
+  readonly used: Decaying
+  readonly shown: Decaying
   aimed: number
-  shown: number
-  shownAt: number
+}
+
+const amountAt = ({ amount, at }: Decaying, now: number, halfLife: number): number =>
+  amount * 0.5 ** ((now - at) / halfLife)
+
+const add = (one: Decaying, amount: number, now: number, halfLife: number): void => {
+  one.amount = amountAt(one, now, halfLife) + amount
+  one.at = now
 }
 
 /** The names so far. `now` counts parts; before the first one, no name counts. */
@@ -43,55 +55,36 @@ export interface NameWeights {
   now: number
 }
 
-/** A use of names. */
-export interface Use {
-  readonly amount: number
-  /** Whether a call refers to something by this text. */
-  readonly isAim?: boolean
+/** Calls `visit` with the weighing of each name in a text. Before the first part, no name counts. */
+const eachName = ({ isOnWindows, names, now }: NameWeights, text: string, visit: (name: Weighing) => void): void => {
+  if (now === 0) return
+  const weigh = (name: string, kind: AnchorKind) => {
+    const known = names.get(name)
+    const weighing = known ?? { kind, used: { amount: 0, at: now }, shown: { amount: 0, at: now }, aimed: 0 }
+    if (known === undefined) names.set(name, weighing)
+    visit(weighing)
+  }
+  eachAnchor(text, weigh, isOnWindows)
 }
 
-/** Counts the names that somebody used. */
-export const countUse = (
-  { isOnWindows, names, now }: NameWeights,
-  text: string,
-  { amount, isAim = false }: Use
-): void => {
-  if (now === 0) return
-  const count = (name: string, kind: AnchorKind) => {
-    const known = names.get(name)
-    const aimed = isAim ? 1 : 0
-    if (known === undefined) names.set(name, { kind, used: amount, usedAt: now, aimed, shown: 0, shownAt: now })
-    else {
-      known.used = known.used * 0.5 ** ((now - known.usedAt) / ranking.agentHalfLife) + amount
-      known.usedAt = now
-      known.aimed += aimed
-    }
-  }
-  eachAnchor(text, count, isOnWindows)
-}
+/** Counts the names that somebody used. `isAim`: a call refers to something by this text. */
+export const countUse = (weights: NameWeights, text: string, amount = 1, isAim = false): void =>
+  eachName(weights, text, (name) => {
+    add(name.used, amount, weights.now, ranking.agentHalfLife)
+    if (isAim) name.aimed += 1
+  })
 
 /** Counts the names that a tool showed. */
-export const countShown = ({ isOnWindows, names, now }: NameWeights, text: string): void => {
-  if (now === 0) return
-  const count = (name: string, kind: AnchorKind) => {
-    const known = names.get(name)
-    if (known === undefined) names.set(name, { kind, used: 0, usedAt: now, aimed: 0, shown: 1, shownAt: now })
-    else {
-      known.shown = known.shown * 0.5 ** ((now - known.shownAt) / ranking.toolHalfLife) + 1
-      known.shownAt = now
-    }
-  }
-  eachAnchor(text.slice(0, maxScannedChars), count, isOnWindows)
-}
+export const countShown = (weights: NameWeights, text: string): void =>
+  eachName(weights, text.slice(0, maxScannedChars), ({ shown }) => add(shown, 1, weights.now, ranking.toolHalfLife))
 
 /** Returns the names with their weights at the end. */
 export function* weightsOf({ names, now }: NameWeights): SlicedWork<ReadonlyMap<string, Anchor>> {
   const anchors = new Map<string, Anchor>()
-  for (const [name, { aimed, kind, shown, shownAt, used, usedAt }] of names) {
+  for (const [name, { aimed, kind, shown, used }] of names) {
     const weight =
-      used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
-      ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
-    anchors.set(name, { kind, weight, used: used > 0, aimed })
+      amountAt(used, now, ranking.agentHalfLife) + ranking.tool * amountAt(shown, now, ranking.toolHalfLife)
+    anchors.set(name, { kind, weight, used: used.amount > 0, aimed })
     yield
   }
   return anchors

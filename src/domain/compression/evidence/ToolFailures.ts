@@ -6,6 +6,8 @@ import { isErrorResponse, type Part } from "../../content/Content.ts"
 import { firstUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { shortLine } from "../../text/OneLine.ts"
+import type { UserReply } from "../../transcripts/voice/ResultVoice.ts"
+import { spokenText } from "../../transcripts/voice/Voice.ts"
 import { isEmptySearch, succeeded } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
 
@@ -46,8 +48,13 @@ const linesOf = (text: string): ReadonlyArray<string> => [
   )
 ]
 
-/** Returns the reason for a refusal: its first lines. */
-export const reasonText = (words: string): string => linesOf(words).slice(0, 4).join("\n")
+/** Returns why a call was refused: the first lines of what the user or a hook said of it. */
+export const reasonText = ({ because, refusedBy, words }: UserReply, answer: Part): string => {
+  const said = words.map(([start, end]) => spokenText(answer).slice(start, end)).join("\n")
+  // Who wrote a reason that only the result of a server has is not known.
+  const reason = because === undefined ? said : `${refusedBy === "user" ? "the result says: " : ""}${because}`
+  return linesOf(reason).slice(0, 4).join("\n")
+}
 
 /** Returns the lines of a failed response that state the reason, each once, as they were printed. */
 export const failureText = (answer: string): string => {

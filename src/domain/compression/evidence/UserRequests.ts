@@ -1,6 +1,5 @@
 import { type Content, isText, type Part, withOutput } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
-import { callPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import {
   distinctiveSecrets,
@@ -63,18 +62,6 @@ export const requestSpans = (entry: Entry, callOf: (part: number) => Part | unde
           ]
     })
   })
-
-/** Returns a function that finds the call that a part of a message answers. */
-export const callsAnswered =
-  (
-    entries: ReadonlyArray<Entry>,
-    pairs = callPairs(entries.map(({ content }) => content))
-  ): ((item: number) => (part: number) => Part | undefined) =>
-  (item) =>
-  (part) => {
-    const at = pairs.partnerOf(item, part)
-    return at && entries[at.item]?.content.parts[at.part]
-  }
 
 /** "It must be the cache": a guess, where nothing stands before it that must be so. */
 const guess = String.raw`(?<=^\P{L}*|\b(?:que|che|isso|eso|questo) )(?:deve (?:ser|essere)|debe ser)\b`

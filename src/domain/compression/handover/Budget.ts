@@ -1,10 +1,10 @@
 import { escape as escapeRegExp } from "effect/RegExp"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
-import type { Secret } from "../../text/Redaction.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
-import type { Span, UserWordsWitness } from "../evidence/UserRequests.ts"
-import { type SnapshotItem, statement } from "../Snapshot.ts"
+import type { Span } from "../evidence/UserRequests.ts"
+import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { amongOthers } from "../SnapshotShorthand.ts"
 
 /** Divides the budget of a snapshot that code writes among its sections, and fits texts into their shares. */
@@ -14,10 +14,6 @@ import { amongOthers } from "../SnapshotShorthand.ts"
  * gives the same text. Each section has a share of one budget.
  */
 export interface ExtractOptions {
-  /** Tells whether the user wrote these words in that entry. Absent: decided from the summarised entries. */
-  readonly userWords?: UserWordsWitness | undefined
-  /** Secrets of the whole conversation. The snapshot shows none of their values. */
-  readonly secrets?: ReadonlyArray<Secret> | undefined
   /** Upper bound for the rendered snapshot, in estimated tokens. */
   readonly budget: number
   /** What the user wants kept. Names and sentences that mention it come first. */
@@ -27,11 +23,10 @@ export interface ExtractOptions {
   readonly cwd?: string | undefined
   /** Every message of the user up to the end of the entries, oldest first. Absent: those in the entries. */
   readonly messages?: ReadonlyArray<Span> | undefined
-  /** Spans to show verbatim: the original request, the latest request and the user's pins. */
+  /** Spans to show verbatim: the original request and the user's pins. */
   readonly pins?:
     | {
         readonly original?: Span | undefined
-        readonly latest?: Span | undefined
         readonly pinned?: ReadonlyArray<Span> | undefined
       }
     | undefined
@@ -46,7 +41,7 @@ export interface ExtractOptions {
 const shares = {
   messages: [0.22, 0.6],
   latestMessages: [0.22, 0.41],
-  besideMessages: [0.1],
+  attachments: [0.05],
   pinned: [0.2],
   constraints: [0.05],
   now: [0.07, 0.07],
@@ -64,28 +59,68 @@ const shares = {
   reports: [0.04],
   task: [0.05],
   summary: [0.06],
-  carried: [0.04]
+  carried: [0.08],
+  // What a model wrote is bounded before.
+  written: [1]
 } satisfies Record<string, readonly [grows: number, least?: number]>
 
-/** The least share of all messages. */
-export const messagesShare = shares.messages[1]
 /** The scale above which the least shares are given in full. */
 export const fullScale = 0.15
 
-/** Returns the tokens of a section or of a part of one, at a scale. `need`: the tokens that are enough of its least share. */
-export type Shares = (name: keyof typeof shares, need?: number) => number
+/** Names a share of the budget. */
+export type ShareName = keyof typeof shares
 
-/** Returns the shares of a budget at a scale. */
-export const sharesAt =
-  (budget: number, scale: number): Shares =>
-  (name, need = budget) => {
-    const [grows, least = 0]: ReadonlyArray<number> = shares[name]
-    const shrunk = Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
-    return Math.floor(Math.max(budget * scale * (grows ?? 0), Math.min(need, budget * least) * shrunk))
+/** Returns the tokens of a share of a budget at a scale. `need`: the tokens that are enough of its least share. */
+export const shareOf = (name: ShareName, budget: number, scale: number, need = budget): number => {
+  const [grows, least = 0]: ReadonlyArray<number> = shares[name]
+  const shrunk = Math.min(1, (scale / fullScale) * (name === "messages" ? 2 : 1))
+  return Math.floor(Math.max(budget * scale * (grows ?? 0), Math.min(need, budget * least) * shrunk))
+}
+
+const scaleRounds = 8
+
+/** Returns the largest scale, about, at which something fits: the least one where it fits at none. */
+export function* largestScale(
+  { largest, least }: { readonly least: number; readonly largest: number },
+  fits: (scale: number) => boolean
+): SlicedWork<number> {
+  let [low, high] = [least, largest]
+  for (let round = 1; round <= scaleRounds; round += 1) {
+    const middle = Math.sqrt(low * high)
+    if (fits(middle)) low = middle
+    else high = middle
+    yield
   }
+  return low
+}
 
-/** Writes a section, or a part of one, as far as the shares allow. What does not depend on them is made once, for all scales. */
-export type Writer = (share: Shares) => Array<SnapshotItem>
+/** A part of a section. */
+export interface SectionPart {
+  readonly section: SectionName
+  readonly share: ShareName
+  /** The tokens that are enough of its least share. Absent: it may have all. */
+  readonly need: number | undefined
+  /** Whether it stands before the other parts of its section. */
+  readonly isFirst?: boolean
+  /** Writes it within its share. `before`: gives a section so far. What does not depend on them is made once, for all scales. */
+  readonly write: (
+    tokens: number,
+    before: (name: SectionName) => ReadonlyArray<SnapshotItem>
+  ) => ReadonlyArray<SnapshotItem>
+}
+
+/** Makes a part of what writes it, or of the items that fit its share, the best first. */
+export const partOf = (
+  section: SectionName,
+  share: ShareName,
+  content: SectionPart["write"] | ReadonlyArray<SnapshotItem>,
+  need?: number
+): SectionPart => ({
+  section,
+  share,
+  need,
+  write: typeof content === "function" ? content : (tokens) => withinBudget(content, tokens)
+})
 
 /** What a snapshot is written from. */
 export interface Material {
@@ -95,9 +130,8 @@ export interface Material {
   readonly focus: ReadonlyArray<string>
   /** The names of the conversation, best first. */
   readonly names: ReadonlyArray<string>
-  /** Every message of the user that the snapshot shows, oldest first, and the tokens that all of them need at least. */
+  /** Every message of the user that the snapshot shows, oldest first. */
   readonly messages: ReadonlyArray<Span>
-  readonly messagesNeed: number
   /** The paths that were named, best first, without those that a tool read or changed. */
   readonly namedFiles: ReadonlyArray<string>
   /** The sentences of all messages of the user that constrain the work, oldest first, each once. */
@@ -129,18 +163,20 @@ export const cost = (item: SnapshotItem): number => {
   return tokens
 }
 
-/** Returns the items that fit the budget, in order. One that does not fit is skipped, and a smaller later one may still fit. */
-export const withinBudget = (items: Iterable<SnapshotItem>, budget: number): Array<SnapshotItem> => {
-  const kept: Array<SnapshotItem> = []
+/** Returns what fits the budget, in order. What does not fit is skipped, and something smaller after it may still fit. */
+export const fitting = <A>(all: Iterable<A>, budget: number, tokensOf: (one: A) => number): ReadonlyArray<A> => {
   let left = budget
-  for (const candidate of items) {
-    const tokens = cost(candidate)
-    if (tokens > left) continue
+  return [...all].filter((one) => {
+    const tokens = tokensOf(one)
+    if (tokens > left) return false
     left -= tokens
-    kept.push(candidate)
-  }
-  return kept
+    return true
+  })
 }
+
+/** Returns the items that fit the budget. */
+export const withinBudget = (items: Iterable<SnapshotItem>, budget: number): ReadonlyArray<SnapshotItem> =>
+  fitting(items, budget, cost)
 
 /** Returns where something is: its entry, and its handle if it has one. */
 export const ofEntry = (entry: string, handle: string | undefined): string =>

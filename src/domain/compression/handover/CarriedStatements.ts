@@ -1,6 +1,15 @@
 import type { Evidence } from "../evidence/Evidence.ts"
-import { emptySnapshot, fileLine, type SectionName, type SnapshotItem, userWordsIn } from "../Snapshot.ts"
+import {
+  emptySnapshot,
+  fileLine,
+  isUnconfirmed,
+  type SectionName,
+  type SnapshotItem,
+  userWordsIn
+} from "../Snapshot.ts"
+import { newestFirst, withinBudget } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
+import { repeating } from "./WrittenSections.ts"
 
 /** Selects the statements of an earlier snapshot that the next one carries on. */
 
@@ -16,24 +25,38 @@ const logged =
 const ofSummary = /^- (?:the goal, as an earlier summary has it|an earlier summary) \((e\d+)/
 
 /**
- * Returns a function that selects the statements of an earlier snapshot's section that the log does not have: what a model wrote, and
- * what it said of a summary by another program, without those whose keys the new items have. The snapshot with which the log begins is in the log.
+ * Returns a function that selects, within a budget, the statements of an earlier snapshot's section that the log does not have: what a
+ * model wrote, and what it said of a summary by another program, without those that a model repeats now (`written`) or whose keys the new
+ * items (`taken`) have. The snapshot with which the log begins is in the log.
  */
 export const carriedTo = (
   { begun = emptySnapshot, previous = emptySnapshot, summaries }: Evidence,
-  name: SectionName
-): ((taken: ReadonlyArray<SnapshotItem>) => ReadonlyArray<SnapshotItem>) => {
+  name: SectionName,
+  written: ReadonlyArray<SnapshotItem>
+): ((taken: ReadonlyArray<SnapshotItem>, budget: number) => ReadonlyArray<SnapshotItem>) => {
   const known = new Set(begun[name].map(({ text }) => text))
+  const isRepeated = repeating(written)
   const earlier = previous[name].filter(
     (item) =>
       !isIndex(item) &&
+      !isRepeated(item) &&
       !rewritten.test(item.text) &&
       !summaries.some(({ entry }) => entry === ofSummary.exec(item.text)?.[1]) &&
       (known.has(item.text) || !(logged.test(item.text) || fileLine.test(item.text))) &&
       userWordsIn(item.text).length === 0
   )
-  return (taken) => {
-    const keys = new Set(taken.map((known) => known.key))
-    return earlier.filter(({ key }) => !keys.has(key))
+  // Requests stand oldest first: the first say what the work is for and the latest where it is.
+  const [first, ...words] = name === "overall_goal" ? earlier.filter(isUnconfirmed) : []
+  const byWorth = new Set([
+    ...earlier.filter((item) => item !== first && !words.includes(item)),
+    ...(first === undefined ? [] : [first]),
+    ...newestFirst(words)
+  ])
+  return (taken, budget) => {
+    const keys = new Set(taken.map(({ key }) => key))
+    // Words of another log have the keys of its messages.
+    const left = [...byWorth].filter((item) => isUnconfirmed(item) || !keys.has(item.key))
+    const kept = new Set(withinBudget(left, budget))
+    return earlier.filter((item) => kept.has(item))
   }
 }

@@ -1,12 +1,11 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { shortLine } from "../../text/OneLine.ts"
-import { estimateText } from "../../tokens/Tokens.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
-import type { CommandRun } from "../evidence/CommandHistory.ts"
+import type { CommandRun } from "../evidence/Attempts.ts"
 import { checksOf, isMilestone } from "../evidence/Commands.ts"
 import { isLook, leavesMore, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
-import { newestFirst, ofEntry } from "./Budget.ts"
+import { fitting, type ListedLine, listedLine, newestFirst, ofEntry } from "./Budget.ts"
 
 /**
  * Lists the commands that left something: open failures, refusals and what was published first, then the others that did not fail. What only
@@ -67,18 +66,20 @@ const headings = {
   all: "commands, latest first:"
 }
 
-/** Tokens of a line's indent and end. */
-const lineTokens = 2
+/** The line of a command in the list. */
+interface CommandLine extends ListedLine {
+  /** Whether it stands for a success without a word of it. */
+  readonly isSilent: boolean
+  /** Whether it comes before the others: what failed, was refused or was published. */
+  readonly isTelling: boolean
+}
 
-/**
- * Returns the lines of the commands, with their runs, in the order in which a snapshot lists them. `isOpen`: no success ended the failure of a
- * command.
- */
+/** Returns the lines of the commands that left something, in the order in which a snapshot lists them. */
 const linesOf = (
   commands: ReadonlyMap<string, CommandRun>,
   short: (text: string) => string,
   isOpen: (command: string) => boolean
-): ReadonlyMap<string, CommandRun> => {
+): ReadonlyArray<CommandLine> => {
   const seen = new Set<string>()
   const shown = newestFirst(commands)
     .flatMap(([command, run]) => {
@@ -88,30 +89,26 @@ const linesOf = (
       const hasEnded = run.ok === false && !isOpen(command)
       if (isOutdated || hasEnded || isLook(command)) return []
       const isTelling = run.refusedBy !== undefined || run.ok === false || isMilestone(command)
-      return isTelling || (checksOf(command).length === 0 && leavesMore(command))
-        ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run, isOpen(command))}` }]
-        : []
+      if (!isTelling && !(checksOf(command).length === 0 && leavesMore(command))) return []
+      const listed = listedLine(`${clippedCommand(line)}${resultText(run, isOpen(command))}`)
+      return [{ ...listed, isSilent: run.ok === true, isTelling }]
     })
     .sort((a, b) => Number(b.isTelling) - Number(a.isTelling))
-  return new Map(shown.map(({ line, run }) => [line, run]))
+  // Clipped, several commands may be the same line.
+  return [...new Map(shown.map((line) => [line.text, line])).values()]
 }
 
-/** Returns a function that lists commands within a budget in tokens. */
+/** Returns a function that lists commands within a budget in tokens. `isOpen`: no success ended the failure of a command. */
 export const commandItems = (
   commands: ReadonlyMap<string, CommandRun>,
   short: (text: string) => string,
   isOpen: (command: string) => boolean
 ): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
-  const runs = linesOf(commands, short, isOpen)
-  const lines = [...runs.keys()].map((line) => ({ line, size: estimateText(line) + lineTokens }))
+  const lines = linesOf(commands, short, isOpen)
   return (budget) => {
-    let left = budget - estimateText(headings.some) - lineTokens
-    const shown = lines.flatMap(({ line, size }) => {
-      if (size > left) return []
-      left -= size
-      return [line]
-    })
-    const heading = shown.every((line) => runs.get(line)?.ok !== true) ? headings.all : headings.some
-    return shown.length === 0 ? [] : [statement("commands", heading, shown)]
+    const shown = fitting(lines, budget - listedLine(headings.some).tokens, ({ tokens }) => tokens)
+    const heading = shown.some(({ isSilent }) => isSilent) ? headings.some : headings.all
+    const texts = shown.map(({ text }) => text)
+    return texts.length === 0 ? [] : [statement("commands", heading, texts)]
   }
 }

@@ -1,9 +1,8 @@
 import { actionsOf } from "../../actions/Actions.ts"
 import { answerText, printedText } from "../../actions/ToolResults.ts"
-import { type Content, isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
-import { type Entry, pairing, placeKey } from "../../conversation/Conversation.ts"
+import { isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
+import type { Entry } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
-import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleBlock, visibleLine } from "../../text/InvisibleCharacters.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
@@ -11,10 +10,11 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { protect } from "../../text/UntrustedText.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { toolTexts } from "../Anchors.ts"
+import { partnersIn } from "../AnsweredCalls.ts"
 import { isFailure, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
-import { byEnds, shortener } from "./Budget.ts"
+import { byEnds, endsOf, fitting, largestScale, newestFirst, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
 
 /**
@@ -95,7 +95,7 @@ const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRec
 
 /** Returns the records of the entries, oldest first. */
 function* recordsOf(entries: ReadonlyArray<Entry>, short: (text: string) => string): SlicedWork<Array<DigestRecord>> {
-  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
+  const partnerOf = partnersIn(entries)
   const records: Array<DigestRecord> = []
   for (const [item, entry] of entries.entries()) {
     const { author, content, id } = entry
@@ -103,9 +103,7 @@ function* recordsOf(entries: ReadonlyArray<Entry>, short: (text: string) => stri
     for (const [at, part] of content.parts.entries()) {
       yield
       if (isCall(part)) {
-        const place = responseOf.get(placeKey({ item, part: at }))
-        const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
-        const record = callRecord(id, part, answer)
+        const record = callRecord(id, part, partnerOf(item, at)?.part)
         records.push({ ...record, head: short(record.head), body: short(record.body) })
       } else if (!isText(part) || isThought(part) || part.text.trim() === "") continue
       else if (author === "summary") {
@@ -118,45 +116,22 @@ function* recordsOf(entries: ReadonlyArray<Entry>, short: (text: string) => stri
   return records
 }
 
-/** Returns a text whole, or its beginning and its end. */
-const clipped = (text: string, limit: number): string =>
-  text.length <= limit
-    ? text
-    : `${firstUnits(text, Math.floor(limit * 0.6)).trimEnd()}\n… ${text.length - limit} characters …\n${lastUnits(text, Math.floor(limit * 0.4)).trimStart()}`
-
 const rendered = ({ body, head, kind }: DigestRecord, scale: number): string => {
   const limit = limitOf(kind, scale)
   const title = visibleLine(head)
   if (body === "" || limit < 8) return title
   if (maxChars[kind] !== undefined)
     return `${title}${kind === "program" ? " " : " → "}${visibleLine(byEnds(body, limit))}`
-  const lines = visibleBlock(clipped(body.trim(), limit)).split(/[\n\r\u2028\u2029]/)
+  const lines = visibleBlock(endsOf(body.trim(), limit)).split(/[\n\r\u2028\u2029]/)
   return lines.length === 1 ? `${title} ${lines[0]}` : [title, ...lines.map((line) => `  ${line}`)].join("\n")
 }
 
-/** Returns the number of leading records of a kind to leave out, so that this many characters are saved. */
-const surplus = (records: ReadonlyArray<DigestRecord>, kind: Kind, chars: number): number => {
-  let saved = 0
-  let count = 0
-  for (const record of records) {
-    if (saved >= chars) break
-    if (record.kind !== kind) continue
-    saved += rendered(record, scales.least).length + 1
-    count += 1
-  }
-  return count
-}
-
-/** Leaves out old records until the rest fits so many characters; the calls go first, the user's messages last. */
+/** Leaves out records until the rest fits so many characters: the calls go first, the user's messages last, of each kind the oldest. */
 const withoutOldest = (records: ReadonlyArray<DigestRecord>, chars: number): ReadonlyArray<DigestRecord> => {
-  let kept = records
-  for (const kind of kinds) {
-    const excess = kept.reduce((sum, record) => sum + rendered(record, scales.least).length + 1, 0) - chars
-    if (excess <= 0) break
-    let left = surplus(kept, kind, excess)
-    kept = kept.filter((record) => record.kind !== kind || (left -= 1) < 0)
-  }
-  return kept
+  const newest = newestFirst(records)
+  const byWorth = newestFirst(kinds).flatMap((kind) => newest.filter((record) => record.kind === kind))
+  const kept = new Set(fitting(byWorth, chars, (record) => rendered(record, scales.least).length + 1))
+  return records.filter((record) => kept.has(record))
 }
 
 /** A token has at least about this many characters in what agents write. */
@@ -191,15 +166,9 @@ export function* digestOf(
   let room = budget * charsPerToken * 1.2
   for (;;) {
     const records = withoutOldest(all, room)
-    let [low, high] = [scales.least, scales.largest]
-    for (let round = 0; round < 12; round += 1) {
-      const middle = Math.sqrt(low * high)
-      if (sizeAt(records, middle) <= room) low = middle
-      else high = middle
-    }
-    yield
+    const scale = yield* largestScale(scales, (one) => sizeAt(records, one) <= room)
     const left = all.length - records.length
-    const lines = records.map((record) => rendered(record, low))
+    const lines = records.map((record) => rendered(record, scale))
     const text = protect([...(left === 0 ? [] : [`… ${left} older records …`]), ...lines].join("\n"))
     yield
     if (estimateText(text) <= budget || records.length === 0) return text

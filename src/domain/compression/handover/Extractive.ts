@@ -1,7 +1,8 @@
+import type { Entry } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { AuditResult } from "../Compression.ts"
-import type { Evidence } from "../evidence/Evidence.ts"
+import { type Evidence, gatherEvidence } from "../evidence/Evidence.ts"
 import { constraintsIn, type Span } from "../evidence/UserRequests.ts"
 import {
   emptySnapshot,
@@ -16,18 +17,17 @@ import {
   cost,
   type ExtractOptions,
   focusWords,
-  messagesShare,
-  newestFirst,
+  largestScale,
   type Material,
+  newestFirst,
   shortener,
   touchesFocus,
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import { indexItems, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
+import { indexedNames, indexItems, isIndex, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
-import { minTokensForAll } from "./UserMessages.ts"
-import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
+import { clippedStatements } from "./WrittenSections.ts"
 
 /**
  * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
@@ -105,7 +105,6 @@ function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Mater
     focus,
     names,
     messages,
-    messagesNeed: minTokensForAll(messages, options.budget * messagesShare),
     namedFiles: namedPaths(evidence, names),
     constraints: [...new Map(constraints.map((span) => [span.text, span])).values()],
     short: shortener(options.cwd)
@@ -132,15 +131,8 @@ export function* composeSnapshot(
   // What the model wrote takes half of its room from the index, so that the user's messages keep theirs.
   const sectionsBudget =
     options.budget * (1 - indexShare) + (written === emptySnapshot ? 0 : snapshotTokens(bounded) / 2)
-  const writeSections = sectionWriter(material)
-  // Both searches begin with the same scales.
-  const known = new Map<number, SizedSnapshot>()
-  const sectionsOf = (scale: number): SizedSnapshot => {
-    const sections = known.get(scale) ?? sized(mergeWritten(writeSections(scale), bounded, evidence))
-    known.set(scale, sections)
-    return sections
-  }
-  const least = Math.min(sectionsOf(scales.full).tokens, options.budget * (1 - leastIndexShare))
+  const sectionsAt = sectionWriter(material, bounded)
+  const least = Math.min(snapshotTokens(sectionsAt(scales.full)), options.budget * (1 - leastIndexShare))
   const budget = Math.max(sectionsBudget, least)
   const inTail = new Set<string>()
   for (const kept of options.kept) {
@@ -148,51 +140,39 @@ export function* composeSnapshot(
     yield
   }
   const candidates = material.names.slice(0, options.budget * 4)
-  const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
+  const within = function* (tokens: number) {
+    return yield* withIndex(yield* largestWithin(sectionsAt, tokens), candidates, options.budget, inTail)
+  }
+  const first = yield* within(budget)
   // The sections get the tokens that the index did not need.
-  const left = options.budget - snapshotTokens(first.snapshot)
-  if (left < options.budget * rewriteShare) return audited(first, material, inTail)
-  const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
-  return audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
+  const left = options.budget - snapshotTokens(first)
+  const isFull = left < options.budget * rewriteShare
+  return audited(isFull ? first : yield* within(budget + left * (1 - indexShare)), material, inTail)
+}
+
+/** Writes the handover of messages without a model. `kept`: texts that stand beside it and need no repetition. */
+export function* handoverOf(
+  messages: ReadonlyArray<Entry>,
+  options: { readonly budget: number; readonly kept?: ReadonlyArray<string>; readonly cwd: string | undefined }
+): SlicedWork<string> {
+  const { budget, cwd, kept = [] } = options
+  const evidence = yield* gatherEvidence(messages, { cwd })
+  const { text } = yield* composeSnapshot(evidence, { budget, kept, cwd })
+  return text
 }
 
 /** The sections are written again only when at least this share of the budget is left. */
 const rewriteShare = 0.03
-const scaleRounds = 8
 /** At `full`, all least shares are given. */
 const scales = { least: 0.03, full: fullScale, largest: 12 }
 
-interface SizedSnapshot {
-  readonly snapshot: Snapshot
-  readonly tokens: number
-}
-
-const sized = (snapshot: Snapshot): SizedSnapshot => ({ snapshot, tokens: snapshotTokens(snapshot) })
-
 /** Returns the sections at the largest scale at which they fit the budget; at the smallest, they lose what does not fit. */
-function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: number): SlicedWork<Snapshot> {
-  let [low, high] = [scales.least, scales.largest]
-  let best = sectionsOf(low)
-  for (let round = 1; round <= scaleRounds; round += 1) {
-    const middle = Math.sqrt(low * high)
-    const sections = sectionsOf(middle)
-    yield
-    if (sections.tokens > budget) {
-      high = middle
-      continue
-    }
-    const isSame = sections.tokens === best.tokens
-    low = middle
-    best = sections
-    if (!isSame) continue
-    // More room added nothing. If the scale at which the search may end fits, it ends there.
-    let last = low
-    for (let left = round; left < scaleRounds; left += 1) last = Math.sqrt(last * high)
-    const largest = sectionsOf(last)
-    yield
-    if (largest.tokens <= budget) return fitToBudget(largest.snapshot, budget)
-  }
-  return fitToBudget(best.snapshot, budget)
+function* largestWithin(sectionsAt: (scale: number) => Snapshot, budget: number): SlicedWork<Snapshot> {
+  const all = sectionsAt(scales.largest)
+  yield
+  if (snapshotTokens(all) <= budget) return all
+  const scale = yield* largestScale(scales, (one) => snapshotTokens(sectionsAt(one)) <= budget)
+  return fitToBudget(sectionsAt(scale), budget)
 }
 
 /** The sections of which a summarizing model need not write anything, as far as it does not see them elsewhere. */
@@ -233,22 +213,15 @@ export const fitToBudget = (snapshot: Snapshot, budget: number): Snapshot => {
   return fitted
 }
 
-/** A snapshot, and how many names its index has. */
-interface IndexedSnapshot {
-  readonly snapshot: Snapshot
-  readonly indexed: number
-}
-
 /** Adds the index: as many of the best names as fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
   candidates: ReadonlyArray<string>,
   budget: number,
   inTail: ReadonlySet<string>
-): SlicedWork<IndexedSnapshot> {
-  const text = renderSnapshot(snapshot)
+): SlicedWork<Snapshot> {
+  const shown = new Set(namesIn(writtenOut(renderSnapshot(snapshot))))
   yield
-  const shown = new Set(namesIn(writtenOut(text)))
   const names: Array<string> = []
   for (const name of candidates) {
     // A name takes a token at least.
@@ -258,40 +231,34 @@ function* withIndex(
     names.push(name)
     yield
   }
-  // Of the characters, the index has at most 40 %: two thirds of what stands before it.
-  const limit = { tokens: budget * indexShare, chars: (text.length * 2) / 3 }
   let [indexed, above] = [0, names.length + 1]
   let best = snapshot
   while (above - indexed > 1) {
     const count = Math.floor((indexed + above) / 2)
     const index = indexItems(names.slice(0, count))
     const full = { ...snapshot, key_knowledge: [...snapshot.key_knowledge, ...index] }
-    const written = shortForm(index.map((item) => item.text))
-    const isWithin = written.length <= limit.chars && estimateText(written) <= limit.tokens
+    const isWithin = estimateText(shortForm(index.map((item) => item.text))) <= budget * indexShare
     yield
     if (!isWithin || snapshotTokens(full) > budget) above = count
     else [indexed, best] = [count, full]
   }
-  return { snapshot: best, indexed }
+  return best
 }
 
 /** Number of anchors, highest weight first, that an audit checks. */
 const maxAudited = 1_000
 
 /** Renders a snapshot, and looks for its names. */
-const audited = (
-  { indexed, snapshot }: IndexedSnapshot,
-  { names }: Material,
-  inTail: ReadonlySet<string>
-): ExtractedSnapshot => {
+const audited = (snapshot: Snapshot, { names }: Material, inTail: ReadonlySet<string>): ExtractedSnapshot => {
   const text = renderSnapshot(snapshot)
-  const checked = names.slice(0, maxAudited)
   const written = namesIn(writtenOut(text))
-  let held = 0
-  let tail = 0
-  for (const name of checked) {
-    if (written.has(name)) held += 1
-    else if (inTail.has(name)) tail += 1
+  const checked = names.slice(0, maxAudited)
+  const missing = checked.filter((name) => !written.has(name))
+  const audit = {
+    anchors: checked.length,
+    inSnapshot: checked.length - missing.length,
+    inTail: missing.filter((name) => inTail.has(name)).length,
+    restored: snapshot.key_knowledge.filter(isIndex).flatMap(indexedNames).length
   }
-  return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
+  return { snapshot, text, audit }
 }

@@ -1,16 +1,7 @@
 import { shortLine } from "../../text/OneLine.ts"
 import { type FileState, fileHeadings } from "../evidence/FileHistory.ts"
-import { type SnapshotItem, statement } from "../Snapshot.ts"
-import {
-  type ListedLine,
-  listedLine,
-  listing,
-  type Material,
-  newestFirst,
-  withinBudget,
-  type Writer
-} from "./Budget.ts"
-import { carriedTo } from "./CarriedStatements.ts"
+import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
+import { type ListedLine, listedLine, listing, type Material, newestFirst, partOf, type SectionPart } from "./Budget.ts"
 import { isTransient } from "./NameIndex.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or named. */
@@ -52,51 +43,34 @@ const listedFile = ([path, { handle, state }]: readonly [path: string, file: Fil
   return { short: listedLine(path + end), long: listedLine(`${path}${handle === undefined ? "" : ` ${handle}`}${end}`) }
 }
 
-/** Lists files within a budget: first of all every name, then the handles of the first ones. */
-const fileList = (
-  key: keyof typeof headings,
-  files: ReadonlyArray<ListedFile>,
-  budget: number
-): ReadonlyArray<SnapshotItem> => {
-  let left = budget - listedLine(headings[key]).tokens - files.reduce((sum, { short }) => sum + short.tokens, 0)
-  const lines = files.map(({ long, short }) => {
-    const more = long.tokens - short.tokens
-    if (more > left) return short
-    left -= more
-    return long
+/** Lists files: within its share first of all every name, then the handles of the first ones. */
+const filePart = (section: SectionName, share: keyof typeof headings, files: ReadonlyArray<ListedFile>): SectionPart =>
+  partOf(section, share, (tokens) => {
+    let left = tokens - listedLine(headings[share]).tokens - files.reduce((sum, { short }) => sum + short.tokens, 0)
+    const lines = files.map(({ long, short }) => {
+      const more = long.tokens - short.tokens
+      if (more > left) return short
+      left -= more
+      return long
+    })
+    return listing(share, headings[share], lines, tokens)
   })
-  return listing(key, headings[key], lines, budget)
-}
 
-/** Writes the changed files, then what the latest edits wrote. */
-export const artifactItems = (material: Material): Writer => {
-  const { evidence, options } = material
-  const folder = options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]
-  const changed = newestFirst(evidence.files)
-    .filter(([, file]) => file.state !== "read")
+/** Returns the parts about files: the working directory, the changed ones, what the latest edits wrote, those that were read, and the others that were named. */
+export const fileParts = (material: Material): ReadonlyArray<SectionPart> => {
+  const files = newestFirst(material.evidence.files)
+  const changed = files
+    .filter(([, { state }]) => state !== "read")
     .sort(([a], [b]) => Number(isTransient(a)) - Number(isTransient(b)))
-    .map(listedFile)
-  const edits = editItems(material)
-  const carried = carriedTo(evidence, "artifact_trail")
-  return (share) => {
-    const artifacts = [
-      ...folder,
-      ...fileList("changed", changed, share("changed")),
-      ...withinBudget(edits, share("edits"))
-    ]
-    return [...artifacts, ...withinBudget(carried(artifacts), share("carried"))]
-  }
-}
-
-/** Writes the files that were read, then the others that were named. */
-export const fileItems = ({ evidence, namedFiles }: Material): Writer => {
-  const read = newestFirst(evidence.files)
-    .filter(([, file]) => file.state === "read")
-    .map(listedFile)
-  const others = namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
-  const carried = carriedTo(evidence, "file_system_state")
-  return (share) => {
-    const files = [...fileList("read", read, share("read")), ...fileList("named", others, share("named"))]
-    return [...files, ...withinBudget(carried(files), share("carried"))]
-  }
+  const read = files.filter(([, { state }]) => state === "read")
+  const named = material.namedFiles.map(listedLine).map((line) => ({ short: line, long: line }))
+  const { cwd } = material.options
+  const folder = cwd === undefined ? [] : [statement("cwd", `working directory: ${cwd}`)]
+  return [
+    partOf("artifact_trail", "changed", () => folder),
+    filePart("artifact_trail", "changed", changed.map(listedFile)),
+    partOf("artifact_trail", "edits", editItems(material)),
+    filePart("file_system_state", "read", read.map(listedFile)),
+    filePart("file_system_state", "named", named)
+  ]
 }

@@ -144,6 +144,13 @@ const heading = namesHeading.slice(2)
 export const isIndex = ({ text }: SnapshotItem): boolean =>
   text.startsWith(namesHeading) || /^- names (?:used|shown by tools)|^- names, by the file/.test(text)
 
+/** Returns the names of an index. */
+export const indexedNames = ({ text }: SnapshotItem): ReadonlyArray<string> =>
+  text
+    .split("\n")
+    .slice(1)
+    .flatMap((line) => line.trim().split(" "))
+
 /** Returns the folder of a path, with its slash; empty for any other name. */
 const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
 

@@ -6,12 +6,14 @@ import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.t
 import { makesCommit } from "../evidence/Commits.ts"
 import type { LastCall } from "../evidence/Evidence.ts"
 import { shortSubject } from "../evidence/ToolFailures.ts"
-import type { Span } from "../evidence/UserRequests.ts"
 import {
-  isUnconfirmed,
+  emptySnapshot,
   labelledWordsItem,
+  type SectionName,
+  sectionNames,
   type Snapshot,
   type SnapshotItem,
+  snapshotOf,
   statement,
   userWordsIn
 } from "../Snapshot.ts"
@@ -20,101 +22,81 @@ import {
   cost,
   endsOf,
   focused,
-  messagesShare,
+  fullScale,
+  linesOf,
+  type Material,
   newestFirst,
   ofEntry,
-  type Material,
-  type Shares,
-  sharesAt,
-  linesOf,
+  partOf,
+  type SectionPart,
+  shareOf,
   unformatted,
-  withinBudget,
-  type Writer
+  withinBudget
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, commandLine, exitText, ranLine } from "./CommandLines.ts"
-import { artifactItems, fileItems } from "./FileSections.ts"
+import { commandLine, commandItems, exitText, ranLine } from "./CommandLines.ts"
+import { fileParts } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
-import { showMessages, type ShownMessages } from "./UserMessages.ts"
+import { shownMessages } from "./UserMessages.ts"
+import { writtenParts } from "./WrittenSections.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
-/** Writes the user's messages, and what an earlier snapshot held besides. */
-const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((share: Shares) => ShownMessages) => {
+/** Returns the parts with the user's messages, what came with them, and the goal that an earlier summary has. */
+const goalParts = ({ evidence, messages, options }: Material): ReadonlyArray<SectionPart> => {
   // After an earlier summary, the first request in the entries is not the one with which the conversation began.
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
-  const [summary] = evidence.summaries
-  const show = showMessages(messages, first)
+  const { need, show } = shownMessages(messages, first)
+  const enough = need(shareOf("messages", options.budget, fullScale))
   const attachments = newestFirst(evidence.attachments).map(({ entry, handle, text }, at) =>
     statement(
       `attachment ${entry} ${at}`,
       `with message ${entry} came ${text}${handle === undefined ? "" : `: recall ${handle}`}`
     )
   )
-  const carried = carriedTo(evidence, "overall_goal")([])
-  // Of words that only an earlier snapshot has, oldest first, the first say what the work is for and the latest where it is.
-  const words = carried.filter(isUnconfirmed)
-  const byWorth = [
-    ...carried.filter((item) => !isUnconfirmed(item)),
-    ...words.slice(0, 1),
-    ...newestFirst(words.slice(1))
+  const summaries = first === undefined ? evidence.summaries.slice(0, 1) : []
+  return [
+    partOf("overall_goal", "summary", (tokens) =>
+      summaries.map(({ entry, handle, text }) => {
+        const goal = byEnds(summaryGoal(text), Math.min(600, Math.max(80, tokens * 6)))
+        return statement("goal", `the goal, as an earlier summary has it (${ofEntry(entry, handle)}): ${goal}`)
+      })
+    ),
+    partOf("overall_goal", enough === undefined ? "latestMessages" : "messages", show, enough),
+    partOf("overall_goal", "attachments", attachments)
   ]
-  return (share) => {
-    const isRoomForAll = messagesNeed <= options.budget * messagesShare
-    const { clipped, items } = show(share(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
-    if (first === undefined && summary !== undefined) {
-      items.unshift(
-        statement(
-          "goal",
-          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("besideMessages") * 4)))}`
-        )
-      )
-    }
-    const media = withinBudget(attachments, share("besideMessages") / 2)
-    const kept = new Set(withinBudget(byWorth, share("besideMessages")))
-    return { items: [...carried.filter((item) => kept.has(item)), ...items, ...media], clipped }
-  }
 }
 
-/** Writes the user's pins, newest first. */
-const pinnedItems = ({ options }: Material): Writer => {
-  const pins = newestFirst(options.pins?.pinned ?? []).map((span) => ({ span, show: showMessages([span]) }))
-  return (share) => {
-    const pinned: Array<SnapshotItem> = []
-    let left = share("pinned")
-    for (const { show, span } of pins) {
-      const { items } = show(left)
-      pinned.push(
-        ...items.map((item) => ({ ...item, key: `pinned by the user (${span.entry}:${span.part}:${span.start})` }))
+/** Returns the parts with the user's pins, and those constraints that the messages do not show, both newest first. */
+const constraintParts = ({ constraints, focus, options }: Material): ReadonlyArray<SectionPart> => {
+  const pins = newestFirst(options.pins?.pinned ?? []).map((span) => ({ span, show: shownMessages([span]).show }))
+  const said = focused(focus, newestFirst(constraints)).map((span) => ({
+    text: span.text,
+    item: labelledWordsItem(`the user said (${span.entry})`, span)
+  }))
+  return [
+    partOf("active_constraints", "pinned", (tokens) => {
+      let left = tokens
+      return pins.flatMap(({ show, span }) => {
+        const items = show(left)
+        left -= items.reduce((sum, each) => sum + cost(each), 0)
+        return items.map((item) => ({
+          ...item,
+          key: `pinned by the user (${span.entry}:${span.part}:${span.start})`
+        }))
+      })
+    }),
+    partOf("active_constraints", "constraints", (tokens, before) => {
+      const shown = before("overall_goal")
+        .flatMap((item) => userWordsIn(item.text).map(({ text }) => text))
+        .join("\n\n")
+      const hidden = said.filter(({ text }) => !shown.includes(text))
+      return withinBudget(
+        hidden.map(({ item }) => item),
+        tokens
       )
-      left -= items.reduce((sum, each) => sum + cost(each), 0)
-    }
-    return pinned
-  }
-}
-
-/** Writes the user's pins, then those constraints that the messages above do not show, newest first. */
-const constraintItems = (material: Material): ((share: Shares, shown: ShownMessages) => Array<SnapshotItem>) => {
-  const all = focused(material.focus, newestFirst(material.constraints))
-  const made = new Map<Span, SnapshotItem>()
-  const itemOf = (span: Span): SnapshotItem => {
-    const item = made.get(span) ?? labelledWordsItem(`the user said (${span.entry})`, span)
-    made.set(span, item)
-    return item
-  }
-  const pinned = pinnedItems(material)
-  const carried = carriedTo(material.evidence, "active_constraints")
-  return (share, { clipped, items }) => {
-    const hidden = new Set([...clipped].map(({ entry, part }) => `${entry}:${part}`))
-    const shown = items.flatMap(({ text }) => userWordsIn(text))
-    const distinct = all.filter(
-      ({ entry, part, text }) =>
-        hidden.has(`${entry}:${part}`) && !shown.some((words) => words.entry === entry && words.text.includes(text))
-    )
-    const constraints = [...pinned(share), ...withinBudget(distinct.map(itemOf), share("constraints"))]
-    constraints.push(...withinBudget(carried(constraints), share("constraints")))
-    return constraints
-  }
+    })
+  ]
 }
 
 const actionText = (action: Action, failed: boolean, { evidence, short }: Material): string => {
@@ -168,43 +150,37 @@ const oldChecks = ({ evidence: { checks, files } }: Material): ReadonlyArray<Sna
   return old.length === 0 ? [] : [statement("old", text)]
 }
 
-/** Writes where the work stands: the agent's last words, the last action and the state of the checks. */
-const nowItems = (material: Material): Writer => {
+/** Returns the parts that say where the work stands: the agent's last words, the last action and the state of the checks. */
+const nowParts = (material: Material): ReadonlyArray<SectionPart> => {
   const { evidence, short } = material
-  const [last, ...before] = newestFirst(evidence.lastWords)
-    .slice(0, 12)
-    .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
+  const [last, first, ...others] = newestFirst(evidence.lastWords).map(({ entry, text }) => ({
+    entry,
+    line: unformatted(short(text))
+  }))
   const { lastCall } = evidence
   const doing = lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall, material)))]
   const checks = checkItems(material)
   const old = oldChecks(material)
-  return (share) => {
-    const budget = share("now")
-    // A token has about 3.5 characters of prose.
-    const length = Math.max(80, Math.floor(budget * 1.6))
-    const lastText = last === undefined ? "" : endsOf(last.line, length)
-    const items = [
-      ...(last === undefined ? [] : [statement("now", `now (${last.entry}), in the agent's words: ${lastText}`)]),
-      ...doing
-    ]
-    const earlier = before.map(({ entry, line }) =>
-      statement(
-        `before that ${entry}`,
-        `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
-      )
-    )
-    return [
-      ...withinBudget(items, budget),
-      ...checks,
-      ...withinBudget([...earlier.slice(0, 1), ...old, ...earlier.slice(1)], share("before"))
-    ]
-  }
+  // A token has about 3.5 characters of prose.
+  const wordsOf = (key: string, words: typeof last, least: number, tokens: number) =>
+    words === undefined
+      ? []
+      : [statement(key, `${key}${endsOf(words.line, Math.max(least, Math.floor(tokens * 1.6)))}`)]
+  return [
+    partOf("task_state", "now", (tokens) => [
+      ...withinBudget([...wordsOf(`now (${last?.entry}), in the agent's words: `, last, 80, tokens), ...doing], tokens),
+      ...checks
+    ]),
+    partOf("task_state", "before", (tokens) => {
+      const before = (words: typeof last) => wordsOf(`before that (${words?.entry}): `, words, 160, tokens)
+      return withinBudget([...before(first), ...old, ...others.flatMap(before)], tokens)
+    })
+  ]
 }
 
-/** Writes where the work stands, the unresolved failures and the todo list, open items first. */
-const taskItems = (material: Material): Writer => {
+/** Returns the parts with the todo list, open items first, and the unresolved failures. */
+const taskParts = (material: Material): ReadonlyArray<SectionPart> => {
   const { evidence, short } = material
-  const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${shortLine(todo.text, 240)}`))
@@ -217,16 +193,11 @@ const taskItems = (material: Material): Writer => {
       text.split("\n").map(short)
     )
   )
-  const carried = carriedTo(evidence, "task_state")
-  return (share) => {
-    const task = [...now(share), ...withinBudget(todos, share("todos")), ...withinBudget(failures, share("failures"))]
-    task.push(...withinBudget(carried(task), share("carried")))
-    return task
-  }
+  return [...nowParts(material), partOf("task_state", "todos", todos), partOf("task_state", "failures", failures)]
 }
 
-/** Writes the commits, then the commands with their last results; one that made a commit needs no line of its own. */
-const actionItems = ({ evidence, short }: Material): Writer => {
+/** Returns the parts with the commits, and the commands with their last results; one that made a commit needs no line of its own. */
+const actionParts = ({ evidence, short }: Material): ReadonlyArray<SectionPart> => {
   const commits = newestFirst(evidence.commits)
   const items = commits.map(({ entry, hash, subject }) =>
     statement(`commit ${hash}`, `commit ${hash}: ${shortLine(subject, 120)} (${entry})`)
@@ -234,34 +205,27 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   const others = [...evidence.commands].filter(
     ([command]) => !(makesCommit(command) && commits.some(({ subject }) => command.includes(subject)))
   )
-  const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
-  const carried = carriedTo(evidence, "recent_actions")
-  return (share) => {
-    const actions = [...withinBudget(items, share("commits")), ...list(share("commands"))]
-    actions.push(...withinBudget(carried(actions), share("carried")))
-    return actions
-  }
+  return [
+    partOf("recent_actions", "commits", items),
+    partOf(
+      "recent_actions",
+      "commands",
+      commandItems(new Map(others), short, (command) => evidence.failures.has(command))
+    )
+  ]
 }
 
 /** Characters of what another agent reported. */
 const maxReportChars = 300
 
-/** Writes the text of the task, the agent's decisions and the content of earlier summaries. */
-const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
+/** Returns the parts with the text of the task, earlier summaries, what was settled and reported, and the agent's decisions. */
+const knowledgeParts = ({ evidence, focus, short }: Material): ReadonlyArray<SectionPart> => {
+  const section = "key_knowledge"
   const tasks = evidence.tasks.map((task) => ({ ...task, line: unformatted(short(task.text.replaceAll("\\n", " "))) }))
   const summaries = evidence.summaries.map((summary) => ({
     ...summary,
     text: linesOf(short(summaryBody(summary.text)))
   }))
-  // The last words are listed as what the agent is at.
-  const last = evidence.lastWords.at(-1)?.entry
-  const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
-  const decisions = focused(focus, stated).map((decision) =>
-    statement(
-      decision.text,
-      `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
-    )
-  )
   const settled = newestFirst(evidence.settled).map(({ asked, entry, reply }) =>
     statement(`settled ${entry}`, `the user said ${shortLine(reply, 120)} (${entry}) to: ${short(asked)}`)
   )
@@ -271,52 +235,71 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       `another agent reported (${ofEntry(entry, handle)}): ${byEnds(short(text), maxReportChars)}`
     )
   )
-  const carried = carriedTo(evidence, "key_knowledge")
-  return (share) => {
-    const taskChars = Math.floor((share("task") / Math.max(1, tasks.length) - 40) * 3.2)
-    const taskTexts = tasks.map(({ entry, handle, line, source }) => {
-      const shown = taskChars < 80 ? "" : `: ${endsOf(line, taskChars)}`
-      return statement(`task ${source}`, `task text, ${short(source)} (${ofEntry(entry, handle)})${shown}`)
-    })
-    const summaryTexts = summaries.map(({ entry, handle, text }) =>
-      statement(
-        `summary ${entry}`,
-        `an earlier summary (${ofEntry(entry, handle)}):`,
-        endsOf(text, Math.floor(share("summary") * 3)).split("\n")
-      )
+  // The last words are listed as what the agent is at.
+  const last = evidence.lastWords.at(-1)?.entry
+  const stated = newestFirst(evidence.decisions).filter(({ entry }) => entry !== last)
+  const decisions = focused(focus, stated).map((decision) =>
+    statement(
+      decision.text,
+      `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
-    const knowledge = [
-      ...withinBudget(taskTexts, Math.max(share("task"), 40 * tasks.length)),
-      ...summaryTexts.flatMap((summary) => withinBudget([summary], share("summary"))),
-      ...withinBudget(settled, share("settled")),
-      ...withinBudget(reports, share("reports")),
-      ...withinBudget(decisions, share("decisions"))
-    ]
-    knowledge.push(...withinBudget(carried(knowledge), share("carried") * 2))
-    return knowledge
-  }
+  )
+  return [
+    partOf(section, "task", (tokens) => {
+      const chars = Math.floor((tokens / Math.max(1, tasks.length) - 40) * 3.2)
+      const texts = tasks.map(({ entry, handle, line, source }) => {
+        const shown = chars < 80 ? "" : `: ${endsOf(line, chars)}`
+        return statement(`task ${source}`, `task text, ${short(source)} (${ofEntry(entry, handle)})${shown}`)
+      })
+      return withinBudget(texts, Math.max(tokens, 40 * tasks.length))
+    }),
+    partOf(section, "summary", (tokens) =>
+      summaries.flatMap(({ entry, handle, text }) => {
+        const lines = endsOf(text, Math.floor(tokens * 3)).split("\n")
+        return withinBudget(
+          [statement(`summary ${entry}`, `an earlier summary (${ofEntry(entry, handle)}):`, lines)],
+          tokens
+        )
+      })
+    ),
+    partOf(section, "settled", settled),
+    partOf(section, "reports", reports),
+    partOf(section, "decisions", decisions)
+  ]
 }
 
-/** Returns a function that writes all sections at a scale. The shares of the budget grow with the scale. */
-export const sectionWriter = (material: Material): ((scale: number) => Snapshot) => {
-  const goal = goalItems(material)
-  const constraints = constraintItems(material)
-  const task = taskItems(material)
-  const actions = actionItems(material)
-  const artifacts = artifactItems(material)
-  const files = fileItems(material)
-  const knowledge = knowledgeItems(material)
+/** Returns the parts that an earlier snapshot holds besides. What it says of the goal comes first. */
+const carriedParts = ({ evidence }: Material, written: Snapshot): ReadonlyArray<SectionPart> =>
+  sectionNames.map((section) => {
+    const carried = carriedTo(evidence, section, written[section])
+    const part = partOf(section, "carried", (tokens, before) => carried(before(section), tokens))
+    return { ...part, isFirst: section === "overall_goal" }
+  })
+
+/**
+ * Returns a function that writes all sections at a scale. The shares of the budget grow with the scale. `written`: what a model wrote, in
+ * its bounds.
+ */
+export const sectionWriter = (material: Material, written = emptySnapshot): ((scale: number) => Snapshot) => {
+  const { budget } = material.options
+  const parts = [
+    ...goalParts(material),
+    ...constraintParts(material),
+    ...taskParts(material),
+    ...actionParts(material),
+    ...fileParts(material),
+    ...knowledgeParts(material),
+    ...writtenParts(written, material.evidence),
+    ...carriedParts(material, written)
+  ]
   return (scale) => {
-    const share = sharesAt(material.options.budget, scale)
-    const shown = goal(share)
-    return {
-      overall_goal: shown.items,
-      active_constraints: constraints(share, shown),
-      task_state: task(share),
-      recent_actions: actions(share),
-      artifact_trail: artifacts(share),
-      file_system_state: files(share),
-      key_knowledge: knowledge(share)
+    const first: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+    const rest: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
+    const sectionOf = (name: SectionName) => [...first[name], ...rest[name]]
+    for (const { isFirst = false, need, section, share, write } of parts) {
+      const sections = isFirst ? first : rest
+      sections[section] = [...sections[section], ...write(shareOf(share, budget, scale, need), sectionOf)]
     }
+    return snapshotOf(sectionOf)
   }
 }

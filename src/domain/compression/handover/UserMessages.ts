@@ -6,12 +6,6 @@ import { cost } from "./Budget.ts"
 
 /** Shows every message of the user in a snapshot: whole where they fit, the long ones by their beginning and end. */
 
-/** The messages of a snapshot, and those that are not shown whole. */
-export interface ShownMessages {
-  readonly items: Array<SnapshotItem>
-  readonly clipped: ReadonlySet<Span>
-}
-
 /** Stands above the latest message. */
 const latestLabel = "latest request"
 
@@ -34,14 +28,13 @@ interface Form {
   readonly tokens: number
 }
 
-/** A message, whole and by its ends; of a short one all three are the same. */
+/** A message, whole and in the least form in which it is shown. */
 interface Message {
   readonly span: Span
   /** Whether it is the first or the latest message. */
   readonly isEnd: boolean
   readonly whole: Form
-  readonly brief: Form
-  readonly short: Form
+  readonly least: Form
 }
 
 const keyOf = ({ entry, part, start }: Span): string => `${entry}:${part}:${start}`
@@ -53,7 +46,7 @@ const formOf = (item: SnapshotItem, isEnd: boolean): Form => ({
 })
 
 /** Shows the beginning and the end of a message, in so many characters, or the whole where that takes no more. */
-const clipped = ({ isEnd, span, whole }: Pick<Message, "span" | "isEnd" | "whole">, chars: number): Form => {
+const clipped = ({ isEnd, span, whole }: Omit<Message, "least">, chars: number): Form => {
   const ending = Math.max(Math.min(endChars.brief, Math.floor(chars / 2)), Math.floor(chars * 0.3))
   const tail = endOf(span.text, ending)
   const head = beginningOf(span.text, chars - ending)
@@ -66,7 +59,7 @@ const clipped = ({ isEnd, span, whole }: Pick<Message, "span" | "isEnd" | "whole
 }
 
 /** Shows as much of a message as fits so many tokens, and at least as much as a form of it does. */
-const clippedTo = (message: Omit<Message, "brief" | "short">, tokens: number, least?: Form): Form => {
+const clippedTo = (message: Omit<Message, "least">, tokens: number, least?: Form): Form => {
   if (message.whole.tokens <= tokens) return message.whole
   // A token has about 4 characters of prose.
   for (let chars = Math.floor((tokens - clipTokens) * 4); ; chars = Math.floor(chars * 0.85)) {
@@ -76,20 +69,18 @@ const clippedTo = (message: Omit<Message, "brief" | "short">, tokens: number, le
   }
 }
 
-const messageOf = (span: Span, isEnd: boolean): Message => {
-  const message = { span, isEnd, whole: formOf(userWordsItem(keyOf(span), span), isEnd) }
-  const brief =
-    isEnd || message.whole.tokens <= wholeTokens
-      ? clippedTo(message, wholeTokens)
-      : clipped(message, 2 * endChars.brief)
-  return { ...message, brief, short: isEnd ? brief : clipped(message, 2 * endChars.short) }
+/** Returns the least form of a message: whole, or by its ends in so many characters. */
+const leastOf = (message: Omit<Message, "least">, length: "whole" | "brief" | "short"): Form => {
+  if (length === "whole") return message.whole
+  if (message.isEnd || (length === "brief" && message.whole.tokens <= wholeTokens))
+    return clippedTo(message, wholeTokens)
+  return clipped(message, 2 * endChars[length])
 }
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Returns the tokens of messages in a form. */
-const needOf = (messages: ReadonlyArray<Message>, form: "whole" | "brief" | "short"): number =>
-  sum(messages.map((message) => message[form].tokens))
+/** Returns the tokens of messages in their least forms. */
+const leastTokens = (messages: ReadonlyArray<Message>): number => sum(messages.map(({ least }) => least.tokens))
 
 /** Returns the beginning of a text, up to a blank where there is one near. */
 const beginningOf = (text: string, chars: number): string => {
@@ -112,39 +103,22 @@ const endOf = (text: string, chars: number): string => {
  * Returns how each message is shown: first the least of all, then as many whole messages as possible, the short ones first,
  * because the ends of a message say less than twice as much as the whole of one half as long. The rest goes to the others.
  */
-const formsOf = (
-  messages: ReadonlyArray<Message>,
-  least: "brief" | "short",
-  room: number
-): ReadonlyMap<Message, Form> => {
+const formsOf = (messages: ReadonlyArray<Message>, room: number): ReadonlyMap<Message, Form> => {
   const forms = new Map<Message, Form>()
   const open = messages
     .map((message) => ({ message, weight: message.isEnd ? endWeight : 1 }))
     .sort((a, b) => a.message.whole.tokens / a.weight - b.message.whole.tokens / b.weight)
-  let left = Math.max(0, room - needOf(messages, least))
+  let left = Math.max(0, room - leastTokens(messages))
   let weights = sum(open.map(({ weight }) => weight))
   for (const { message, weight } of open) {
-    const own = message[least]
-    const more = message.whole.tokens - own.tokens
-    const form = clippedTo(message, own.tokens + (more <= left ? more : Math.floor((left * weight) / weights)), own)
+    const { least, whole } = message
+    const more = whole.tokens - least.tokens
+    const form = clippedTo(message, least.tokens + (more <= left ? more : Math.floor((left * weight) / weights)), least)
     forms.set(message, form)
-    left -= form.tokens - own.tokens
+    left -= form.tokens - least.tokens
     weights -= weight
   }
   return forms
-}
-
-/**
- * Returns the tokens in which all messages can be shown with readable ends, at most `maxTokens`. Infinity when they do not fit
- * `maxTokens` even with the shortest ends, so that old messages have to be left out.
- */
-export const minTokensForAll = (messages: ReadonlyArray<Span>, maxTokens: number): number => {
-  const sized = messages.map((span, at) =>
-    messageOf({ ...span, at: undefined }, at === 0 || at === messages.length - 1)
-  )
-  return needOf(sized, "short") + noteTokens <= maxTokens
-    ? Math.min(maxTokens, needOf(sized, "brief") + noteTokens)
-    : Number.POSITIVE_INFINITY
 }
 
 /** Characters of a question above its answer. */
@@ -169,51 +143,62 @@ const dated = (messages: ReadonlyArray<Span>): ReadonlyArray<Span> => {
   })
 }
 
-/**
- * Returns a function that shows messages, oldest first, within a budget in tokens. `original`: the message with which the
- * conversation began.
- */
-export const showMessages = (
-  spans: ReadonlyArray<Span>,
-  original?: Span | undefined
-): ((budget: number) => ShownMessages) => {
+/** The messages of the user, to be shown. */
+export interface ShownMessages {
+  /** Shows them, oldest first, within a budget in tokens. */
+  readonly show: (budget: number) => Array<SnapshotItem>
+  /**
+   * Returns the tokens in which all messages can be shown with readable ends, at most `maxTokens`; undefined when they do not fit
+   * `maxTokens` even with the shortest ends, so that old messages have to be left out.
+   */
+  readonly need: (maxTokens: number) => number | undefined
+}
+
+/** Prepares messages to be shown. `original`: the message with which the conversation began. */
+export const shownMessages = (spans: ReadonlyArray<Span>, original?: Span | undefined): ShownMessages => {
   const isOriginal = ({ entry, part }: Span): boolean => entry === original?.entry && part === original.part
   const begin = Math.max(0, spans.findIndex(isOriginal))
   const latest = spans.findLastIndex(({ question }) => question === undefined)
-  const sized = (all: ReadonlyArray<Span>) =>
-    all.map((span, at) => messageOf(span, at === begin || at === spans.length - 1))
-  const withTimes = sized(dated(spans))
+  const sized = (all: ReadonlyArray<Span>, length: "whole" | "brief" | "short") =>
+    all.map((span, at): Message => {
+      const isEnd = at === begin || at === spans.length - 1
+      const message = { span, isEnd, whole: formOf(userWordsItem(keyOf(span), span), isEnd) }
+      return { ...message, least: leastOf(message, length) }
+    })
   // Where not all fit whole, times make room for words.
-  const withoutTimes = sized(spans.map((span) => ({ ...span, at: undefined })))
-  return (budget) => {
+  const undated = spans.map((span) => ({ ...span, at: undefined }))
+  const [whole, brief, short] = [sized(dated(spans), "whole"), sized(undated, "brief"), sized(undated, "short")]
+  const show = (budget: number): Array<SnapshotItem> => {
     const room = budget - noteTokens
-    const messages = needOf(withTimes, "whole") <= room ? withTimes : withoutTimes
-    const least = needOf(messages, "brief") <= room ? "brief" : "short"
+    const messages = [whole, brief].find((all) => leastTokens(all) <= room) ?? short
     // As many of the latest as fit when each is as small as it may be.
-    let left = room - sum(messages.map((message) => (message.isEnd ? message.short.tokens : 0)))
-    const from = messages.findLastIndex((message) => !message.isEnd && (left -= message[least].tokens) < 0)
+    let left = room - leastTokens(messages.filter(({ isEnd }) => isEnd))
+    const from = messages.findLastIndex(({ isEnd, least }) => !isEnd && (left -= least.tokens) < 0)
     const forms = formsOf(
       messages.filter(({ isEnd }, at) => isEnd || at > from),
-      least,
       room
     )
-    const hidden = spans.filter((_, at) => at <= from && messages[at]?.isEnd === false)
-    const clipped = new Set(hidden)
-    const items: Array<SnapshotItem> = []
-    for (const [at, message] of messages.entries()) {
-      const [span, form] = [spans[at], forms.get(message)]
-      if (span === undefined || form === undefined) continue
-      if (items.length === 1 && hidden.length > 0) items.push(leftOutNote(hidden))
-      if (form !== message.whole) clipped.add(span)
-      const label = isOriginal(span) ? "original request" : at === latest ? latestLabel : answerLabel(span)
-      items.push(label === undefined ? form.item : labelled(label, form.item))
-    }
-    return { items, clipped }
+    const items = messages.flatMap((message, at) => {
+      const item = forms.get(message)?.item
+      if (item === undefined) return []
+      const label = isOriginal(message.span)
+        ? "original request"
+        : at === latest
+          ? latestLabel
+          : answerLabel(message.span)
+      return [label === undefined ? item : labelled(label, item)]
+    })
+    const hidden = messages.filter(({ isEnd }, at) => !isEnd && at <= from)
+    if (hidden.length > 0) items.splice(1, 0, leftOutNote(hidden))
+    return items
   }
+  const need = (maxTokens: number): number | undefined =>
+    leastTokens(short) + noteTokens <= maxTokens ? Math.min(maxTokens, leastTokens(brief) + noteTokens) : undefined
+  return { show, need }
 }
 
-const leftOutNote = (hidden: ReadonlyArray<Span>): SnapshotItem =>
+const leftOutNote = (hidden: ReadonlyArray<Message>): SnapshotItem =>
   statement(
     "messages left out",
-    `${hidden.length} messages of the user (${hidden[0]?.entry} to ${hidden.at(-1)?.entry}) are not shown here; recall finds them`
+    `${hidden.length} messages of the user (${hidden[0]?.span.entry} to ${hidden.at(-1)?.span.entry}) are not shown here; recall finds them`
   )

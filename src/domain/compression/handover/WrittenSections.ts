@@ -2,17 +2,18 @@ import { firstUnits } from "../../text/Bytes.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import {
   changeItem,
-  emptySnapshot,
   fileLine,
   type SectionName,
   sectionNames,
   type Snapshot,
   type SnapshotItem,
+  snapshotOf,
   userWordsIn
 } from "../Snapshot.ts"
+import { partOf, type SectionPart } from "./Budget.ts"
 
 /**
- * Merges what a model wrote into the sections that code wrote. The log decides about files, checks and the user's words; the
+ * Adds what a model wrote to the sections that code writes. The log decides about files, checks and the user's words; the
  * model about intent, reasons and the next step. Nothing is said twice.
  */
 
@@ -28,11 +29,15 @@ const wordsOf = (text: string): ReadonlySet<string> => new Set(text.toLowerCase(
 /** Two statements say the same when one has this share of the other's words. */
 const sameShare = 0.8
 
-const saysNoMore = (words: ReadonlySet<string>, than: ReadonlySet<string>): boolean => {
-  if (words.size < 4) return false
-  let shared = 0
-  for (const word of words) if (than.has(word)) shared += 1
-  return shared >= words.size * sameShare
+/** Returns a function that tells whether a statement says no more than one of these. */
+export const repeating = (items: ReadonlyArray<SnapshotItem>): ((item: SnapshotItem) => boolean) => {
+  const said = items.map(({ text }) => wordsOf(text))
+  return ({ text }) => {
+    const words = [...wordsOf(text)]
+    const isIn = (other: ReadonlySet<string>) =>
+      words.filter((word) => other.has(word)).length >= words.length * sameShare
+    return words.length >= 4 && said.some(isIn)
+  }
 }
 
 const success = /\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?|clean)\b/i
@@ -54,55 +59,31 @@ export const clippedStatements = (written: Snapshot, maxTokens: number): Snapsho
     const end = Math.max(start.lastIndexOf("\n"), start.lastIndexOf(" "))
     return `${start.slice(0, end < maxChars / 2 ? start.length : end)} …`
   }
-  const clipped: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...written }
-  for (const name of sectionNames) {
-    clipped[name] = written[name].map((item) =>
+  return snapshotOf((name) =>
+    written[name].map((item) =>
       item.text.length <= maxChars || userWordsIn(item.text).length > 0 ? item : changeItem(item, cut)
     )
-  }
-  return clipped
+  )
 }
 
-/** Returns the statements of the model that add to those of the log and do not contradict it. */
-const usable = (own: Snapshot, written: Snapshot, evidence: Evidence): Snapshot => {
-  const ownItems = sectionNames.flatMap((name) => own[name])
-  const lines = new Set(ownItems.map(firstLine))
-  const texts = ownItems.map(({ text }) => wordsOf(text))
-  const keys = new Set(ownItems.map(({ key }) => key))
+/** Returns the parts with the statements of a model that add to those of the log and do not contradict it. */
+export const writtenParts = (written: Snapshot, evidence: Evidence): ReadonlyArray<SectionPart> => {
   const files = new Set([...evidence.files.keys()].map((path) => path.toLowerCase()))
-  const kept: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
-  for (const name of sectionNames) {
-    kept[name] = written[name].filter((item) => {
-      if (fileLine.test(item.text) || lines.has(firstLine(item))) return false
-      if (aboutFiles.has(name) && files.has(item.key.toLowerCase())) return false
-      if (keys.has(item.key) && !replaced.has(item.key) && !isCarried(item.key, name, evidence)) return false
-      const words = wordsOf(item.text)
-      return !isRefuted(item.text, evidence) && !texts.some((text) => saysNoMore(words, text))
+  return sectionNames.map((section) => {
+    const usable = written[section].filter(
+      (item) =>
+        !fileLine.test(item.text) &&
+        !(aboutFiles.has(section) && files.has(item.key.toLowerCase())) &&
+        !isRefuted(item.text, evidence)
+    )
+    const part = partOf(section, "written", (_, before) => {
+      if (usable.length === 0) return []
+      const own = sectionNames.flatMap(before)
+      const lines = new Set(own.map(firstLine))
+      const keys = new Set(own.map(({ key }) => key))
+      const isRepeated = repeating(own)
+      return usable.filter((item) => !lines.has(firstLine(item)) && !keys.has(item.key) && !isRepeated(item))
     })
-  }
-  return kept
-}
-
-/** Keys of statements by code that a model's statement may replace: the next step, which code only quotes from the agent. */
-const replaced: ReadonlySet<string> = new Set(["next"])
-
-/** Whether the statement with this key came from an earlier snapshot. */
-const isCarried = (key: string, name: SectionName, { previous }: Evidence): boolean =>
-  byJudgement.has(name) && previous !== undefined && previous[name].some((item) => item.key === key)
-
-/** Returns the sections of code and model together. */
-export const mergeWritten = (own: Snapshot, written: Snapshot, evidence: Evidence): Snapshot => {
-  if (sectionNames.every((name) => written[name].length === 0)) return own
-  const added = usable(own, written, evidence)
-  const merged: Record<SectionName, ReadonlyArray<SnapshotItem>> = { ...emptySnapshot }
-  for (const name of sectionNames) {
-    const keys = new Set(added[name].map(({ key }) => key))
-    const texts = added[name].map(({ text }) => wordsOf(text))
-    const known = own[name].filter(({ key, text }) => {
-      if (keys.has(key)) return false
-      return !isCarried(key, name, evidence) || !texts.some((words) => saysNoMore(wordsOf(text), words))
-    })
-    merged[name] = byJudgement.has(name) ? [...added[name], ...known] : [...known, ...added[name]]
-  }
-  return merged
+    return { ...part, isFirst: byJudgement.has(section) }
+  })
 }

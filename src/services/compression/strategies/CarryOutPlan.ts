@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { toolKind } from "../../../domain/actions/AgentTools.ts"
+import { partnersIn } from "../../../domain/compression/AnsweredCalls.ts"
 import * as Domain from "../../../domain/compression/Compression.ts"
-import { callsAnswered, requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
+import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { acknowledgement, opening } from "../../../domain/compression/SnapshotOpening.ts"
 import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
@@ -238,8 +239,8 @@ function* messagesOf(
   )
   yield
   const clean = secrets === undefined ? ofUser : (yield* redactedEntries(ofUser, secrets)).entries
-  const callOf = callsAnswered(clean)
-  return clean.flatMap((entry, item) => requestSpans(entry, callOf(item)))
+  const partnerOf = partnersIn(clean)
+  return clean.flatMap((entry, item) => requestSpans(entry, (part) => partnerOf(item, part)?.part))
 }
 
 /**

@@ -30,27 +30,21 @@ describe("whether a command succeeded", () => {
   })
 })
 
-describe("the programs of a command", () => {
-  const programs = corpus<{ readonly command: string; readonly programs: ReadonlyArray<string> }>(
-    "programs-of-commands"
-  )
-  it.each(programs)("$command", ({ command, programs: expected }) => {
-    assert.deepStrictEqual(programsOf(command), expected)
-  })
+const programs = corpus<{ readonly command: string; readonly programs: ReadonlyArray<string> }>("programs-of-commands")
+it.each(programs)("the programs of a command $command", ({ command, programs: expected }) => {
+  assert.deepStrictEqual(programsOf(command), expected)
 })
 
-describe("commits that git confirmed", () => {
-  const outputs = corpus<{
-    readonly rule: string
-    readonly output: string
-    readonly commits: ReadonlyArray<readonly [hash: string, subject: string]>
-  }>("commits-in-outputs")
-  it.each(outputs)("$rule", ({ commits, output }) => {
-    assert.deepStrictEqual(
-      commitsIn(output).map(({ hash, subject }) => [hash, subject] as const),
-      commits
-    )
-  })
+const outputs = corpus<{
+  readonly rule: string
+  readonly output: string
+  readonly commits: ReadonlyArray<readonly [hash: string, subject: string]>
+}>("commits-in-outputs")
+it.each(outputs)("commits that git confirmed $rule", ({ commits, output }) => {
+  assert.deepStrictEqual(
+    commitsIn(output).map(({ hash, subject }) => [hash, subject] as const),
+    commits
+  )
 })
 
 describe("what a command is worth in a handover", () => {

@@ -1,18 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  callsAnswered,
-  constraintsIn,
-  requestSpans,
-  witnessOf
-} from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { partnersIn } from "../../../../src/domain/compression/AnsweredCalls.ts"
+import { constraintsIn, requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { type Author, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { entryOf } from "../../../support/entries.ts"
 
 const words = "Never touch src/legacy."
 
 const saidBy = (n: number, author?: Author, content = user(text(`Hello. ${words}`))) =>
   entryOf(n, content, author === undefined ? {} : { author })
+
+const answersTo = (asked: Entry, answered: Entry) =>
+  requestSpans(answered, (part) => partnersIn([asked, answered])(1, part)?.part)
 
 it("only the user's own message, named by its id, witnesses the user's words", () => {
   const authors = ["program", "summary", "environment"] as const
@@ -43,7 +42,7 @@ describe("the question of an answer", () => {
     ]
     const asked = saidBy(1, undefined, model(call("ask_user", { questions }, "c")))
     const answered = saidBy(2, undefined, user(response("ask_user", { output }, "c")))
-    const spans = requestSpans(answered, callsAnswered([asked, answered])(1))
+    const spans = answersTo(asked, answered)
     assert.deepStrictEqual(
       spans.map((span) => [span.text, span.question]),
       [[answer, question]]
@@ -55,7 +54,7 @@ it("the only question of a call is that of its answer (Pi)", () => {
   const asked = saidBy(1, undefined, model(call("question", { question: "Which index?", options: [] }, "c")))
   const answered = saidBy(2, undefined, user(response("question", { output: "User selected: 2. trigram" }, "c")))
   assert.deepStrictEqual(
-    requestSpans(answered, callsAnswered([asked, answered])(1)).map((span) => [span.text, span.question]),
+    answersTo(asked, answered).map((span) => [span.text, span.question]),
     [["trigram", "Which index?"]]
   )
 })

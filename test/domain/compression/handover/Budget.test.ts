@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   listedLine,
   listing,
-  sharesAt,
+  type ShareName,
+  shareOf,
   withinBudget,
   shortener
 } from "../../../../src/domain/compression/handover/Budget.ts"
@@ -49,7 +50,10 @@ it("of items, all that fit are taken in order, to the last token", () => {
   const total = costs.reduce((sum, one) => sum + one, 0)
   assert.deepStrictEqual(withinBudget(items, total), items)
   assert.deepStrictEqual(withinBudget(items, total - 1), items.slice(0, 2))
-  assert.deepStrictEqual(withinBudget(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
+  assert.deepStrictEqual(
+    withinBudget(items, (costs[0] ?? 0) + (costs[2] ?? 0)),
+    items.filter((_, at) => at !== 1)
+  )
 })
 
 it.each([
@@ -69,12 +73,12 @@ it.each([
 
 describe("shares", () => {
   it("grow with the scale, and the least ones stay down to the full scale", () => {
-    const [small, full, large] = [0.075, 0.15, 1].map((scale) => sharesAt(10_000, scale))
-    assert.deepStrictEqual([small?.("edits"), full?.("edits"), large?.("edits")], [60, 120, 800])
-    assert.deepStrictEqual([small?.("todos"), full?.("todos"), large?.("todos")], [500, 1_000, 1_000])
+    const at = (name: ShareName, need?: number) => [0.075, 0.15, 1].map((scale) => shareOf(name, 10_000, scale, need))
+    assert.deepStrictEqual(at("edits"), [60, 120, 800])
+    assert.deepStrictEqual(at("todos"), [500, 1_000, 1_000])
     // The user's messages shrink last.
-    assert.deepStrictEqual([small?.("messages"), full?.("messages")], [6_000, 6_000])
-    assert.deepStrictEqual([full?.("todos", 300), large?.("todos", 300)], [300, 600])
-    assert.strictEqual(large?.("latestMessages"), 4_100)
+    assert.deepStrictEqual(at("messages").slice(0, 2), [6_000, 6_000])
+    assert.deepStrictEqual(at("todos", 300).slice(1), [300, 600])
+    assert.strictEqual(at("latestMessages")[2], 4_100)
   })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { CommandRun } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
+import type { CommandRun } from "../../../../src/domain/compression/evidence/Attempts.ts"
 import { cost } from "../../../../src/domain/compression/handover/Budget.ts"
 import { commandItems, commandLine, ranLine } from "../../../../src/domain/compression/handover/CommandLines.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"

@@ -11,6 +11,7 @@ import {
   sectionNames,
   userWordsIn
 } from "../../../../src/domain/compression/Snapshot.ts"
+import { shortForm } from "../../../../src/domain/compression/SnapshotShorthand.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
@@ -566,14 +567,14 @@ describe("the index", () => {
     for (const name of names)
       assert.notMatch(name, /^[\d.,:]+$|^<|^\/\w+$|^(?:file_path|old_string|new_string|toString|console\.log)$/)
   })
-  it.each([600, 1_000, 2_000, 4_000, 8_000])("takes at most 40 %% of the characters of %i tokens", (budget) => {
+  it.each([600, 1_000, 2_000, 4_000, 8_000])("takes at most 40 %% of %i tokens", (budget) => {
     for (const contents of [session(60), session(5)]) {
       const made = extract(contents, { budget, cwd: "/work/app" })
       const index = made.snapshot.key_knowledge
         .filter(isIndex)
         .map((item) => item.text)
         .join("\n")
-      assert.isAtMost(index.length, made.text.length * 0.4)
+      assert.isAtMost(estimateText(shortForm([index])), budget * 0.4)
     }
   })
   it("repeats nothing that the sections show", () => {
@@ -623,6 +624,10 @@ describe("paths", () => {
       { cwd, budget: 4_000 }
     ).text
 
+  it("stand below the working directory, which is named", () => {
+    const { text: whole } = extract(session(5), { budget: 2_000, cwd: "/work/app" })
+    assert.include(whole, "<artifact_trail>\n- working directory: /work/app\n")
+  })
   it.each(["/work/app", "/work/app/"])("below the working directory %s are relative to it", (cwd) => {
     const whole = made(cwd)
     assert.include(whole, "changed:\n    src/a.ts\n")
@@ -635,22 +640,20 @@ describe("paths", () => {
   })
 })
 
-describe("time", () => {
-  const stepsOf = (count: number): { readonly steps: number; readonly tokens: number } => {
-    const work = extractSnapshot(entriesOf(session(count)), { budget: 4_000, kept: [], cwd: "/work/app" })
-    for (let steps = 1; ; steps += 1) {
-      const step = work.next()
-      if (step.done === true) return { steps, tokens: estimateText(step.value.text) }
-    }
+const stepsOf = (count: number): { readonly steps: number; readonly tokens: number } => {
+  const work = extractSnapshot(entriesOf(session(count)), { budget: 4_000, kept: [], cwd: "/work/app" })
+  for (let steps = 1; ; steps += 1) {
+    const step = work.next()
+    if (step.done === true) return { steps, tokens: estimateText(step.value.text) }
   }
+}
 
-  it("grows as the conversation does", () => {
-    const messages = runsOf(100_000, 1_400)
-    const half = stepsOf(Math.floor(messages / 14))
-    const whole = stepsOf(Math.floor(messages / 7))
-    assert.isAtMost(whole.steps, half.steps * 2.4)
-    assert.isAtMost(whole.tokens, 4_000)
-  })
+it("time grows as the conversation does", () => {
+  const messages = runsOf(100_000, 1_400)
+  const half = stepsOf(Math.floor(messages / 14))
+  const whole = stepsOf(Math.floor(messages / 7))
+  assert.isAtMost(whole.steps, half.steps * 2.4)
+  assert.isAtMost(whole.tokens, 4_000)
 })
 
 it.each([

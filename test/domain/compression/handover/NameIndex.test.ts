@@ -117,24 +117,22 @@ describe("the rank of names", () => {
   })
 })
 
-describe("files that were named", () => {
-  it.each([
-    ["a longer path of a file that was written", "/root/acc/system.py", []],
-    ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
-    ["a shorter path of it", "system.py", []],
-    ["the same in a diff", "b/acc/system.py", []],
-    ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]]
-  ])("%s", (_, shown, seen) => {
-    const evidence = Work.runSync(
-      gatherEvidence(
-        entriesOf([
-          ...ran("write_file", { file_path: "acc/system.py", content: "" }, "ok"),
-          ...ran("glob", { pattern: "*" }, shown)
-        ])
-      )
+it.each([
+  ["a longer path of a file that was written", "/root/acc/system.py", []],
+  ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
+  ["a shorter path of it", "system.py", []],
+  ["the same in a diff", "b/acc/system.py", []],
+  ["another file in a folder of one letter", "b/acc/other.py", ["b/acc/other.py"]]
+])("files that were named %s", (_, shown, seen) => {
+  const evidence = Work.runSync(
+    gatherEvidence(
+      entriesOf([
+        ...ran("write_file", { file_path: "acc/system.py", content: "" }, "ok"),
+        ...ran("glob", { pattern: "*" }, shown)
+      ])
     )
-    assert.deepStrictEqual(namedPaths(evidence, [shown]), seen)
-  })
+  )
+  assert.deepStrictEqual(namedPaths(evidence, [shown]), seen)
 })
 
 it("the index has the paths, those of a folder side by side, then the other names", () => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import type { Span } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { cost } from "../../../../src/domain/compression/handover/Budget.ts"
-import { showMessages } from "../../../../src/domain/compression/handover/UserMessages.ts"
+import { shownMessages } from "../../../../src/domain/compression/handover/UserMessages.ts"
 import { userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
@@ -25,7 +25,10 @@ describe("an answer to a question", () => {
   })
   it("is shown with its question, and is not the latest request", () => {
     const spans = [spanOf("Set up the linters.", 0), spanOf("Be quick.", 1), asked("No rig", 2)]
-    const shown = (budget: number) => showMessages(spans, spans[0])(budget).items.map(({ text }) => text.split(":")[0])
+    const shown = (budget: number) =>
+      shownMessages(spans, spans[0])
+        .show(budget)
+        .map(({ text }) => text.split(":")[0])
     assert.deepStrictEqual(shown(1_000), [
       "original request",
       "latest request",
@@ -68,7 +71,7 @@ describe("the user's messages within a budget", () => {
     [Messages, Budget],
     ([texts, budget]) => {
       const spans = texts.map(spanOf)
-      const { clipped, items } = showMessages(spans, spans[0])(budget)
+      const items = shownMessages(spans, spans[0]).show(budget)
       const words = items.flatMap((item) => userWordsIn(item.text))
       for (const { entry, text } of words) {
         const whole = spans.find((span) => span.entry === entry)?.text ?? ""
@@ -83,13 +86,6 @@ describe("the user's messages within a budget", () => {
       )
       assert.include(shown, spans[0]?.entry)
       assert.include(shown, spans.at(-1)?.entry)
-      for (const span of spans) {
-        if (clipped.has(span)) continue
-        assert.isTrue(
-          words.some(({ entry, text }) => entry === span.entry && text === span.text),
-          "what is not clipped is shown whole"
-        )
-      }
     },
     runs("messages, exact")
   )
@@ -98,7 +94,7 @@ describe("the user's messages within a budget", () => {
     "they fit the budget",
     [Messages, Budget],
     ([texts, budget]) => {
-      const { items } = showMessages(texts.map(spanOf))(budget)
+      const items = shownMessages(texts.map(spanOf)).show(budget)
       const total = items.reduce((sum, item) => sum + cost(item), 0)
       assert.isAtMost(total, budget)
     },
@@ -109,8 +105,7 @@ describe("the user's messages within a budget", () => {
     "with room for all, all are whole",
     [Messages],
     ([texts]) => {
-      const { clipped, items } = showMessages(texts.map(spanOf))(1_000_000)
-      assert.strictEqual(clipped.size, 0)
+      const items = shownMessages(texts.map(spanOf)).show(1_000_000)
       assert.deepStrictEqual(
         items.flatMap((item) => userWordsIn(item.text)).map(({ text }) => text),
         texts
@@ -121,13 +116,12 @@ describe("the user's messages within a budget", () => {
 
   it("says how many messages it leaves out, and which", () => {
     const spans = Array.from({ length: 2_000 }, (_, n) => spanOf(`Go on with step ${n} of the plan.`, n))
-    const { clipped, items } = showMessages(spans, spans[0])(1_000)
+    const items = shownMessages(spans, spans[0]).show(1_000)
     const words = items.flatMap((item) => userWordsIn(item.text))
     const [note] = items.filter((item) => item.text.includes("are not shown here"))
     assert.match(note?.text ?? "", new RegExp(`^- ${2_000 - words.length} messages of the user \\(e3 to e\\d+\\)`))
     assert.strictEqual(words[0]?.text, spans[0]?.text)
     assert.strictEqual(words.at(-1)?.text, spans.at(-1)?.text)
-    assert.strictEqual(clipped.size, 2_000 - words.length)
   })
 
   it("the original request is shown, whatever stands before it", () => {
@@ -135,18 +129,18 @@ describe("the user's messages within a budget", () => {
       spanOf("hi", 0),
       ...Array.from({ length: 200 }, (_, n) => spanOf(`Do step ${n} of the plan now.`, n + 1))
     ]
-    const { clipped, items } = showMessages(spans, spans[1])(400)
+    const items = shownMessages(spans, spans[1]).show(400)
     const words = items.flatMap((item) => userWordsIn(item.text))
     assert.strictEqual(items.filter((item) => item.text.startsWith("original request:\n")).length, 1)
     assert.strictEqual(words[0]?.text, "Do step 0 of the plan now.")
-    assert.strictEqual(clipped.size, 201 - words.length)
+    assert.include(items[1]?.text, `- ${201 - words.length} messages of the user (e1 to `)
   })
 
   it("with less room the ends of all are shorter, then old messages are left out", () => {
     const words = "look at the old mill road ".repeat(7)
     const spans = Array.from({ length: 12 }, (_, n) => ({ ...spanOf(`Step ${n}: ${words}`, n), at: undefined }))
     const shortest = (budget: number) => {
-      const { items } = showMessages(spans)(budget)
+      const items = shownMessages(spans).show(budget)
       return Math.min(...items.map(({ text }) => userWordsIn(text).reduce((sum, each) => sum + each.text.length, 0)))
     }
     // In the end one item is the note, which has no words.
@@ -155,7 +149,7 @@ describe("the user's messages within a budget", () => {
 
   it("a long message shows its beginning, its end, and where the rest is", () => {
     const text = `First, read the plan. ${"Then go on. ".repeat(2_000)}Report at the end.`
-    const { items } = showMessages([spanOf(text, 0)])(500)
+    const items = shownMessages([spanOf(text, 0)]).show(500)
     const [head, tail] = items.flatMap((item) => userWordsIn(item.text))
     assert.isTrue(text.startsWith(head?.text ?? "x"))
     assert.isTrue(text.endsWith(tail?.text ?? "x"))
@@ -165,7 +159,7 @@ describe("the user's messages within a budget", () => {
 
   it("the one message is the original and the latest", () => {
     const span = spanOf("Fix it.", 0)
-    assert.isTrue(showMessages([span], span)(500).items[0]?.text.startsWith("original request:\n"))
-    assert.deepStrictEqual(showMessages([])(500).items, [])
+    assert.isTrue(shownMessages([span], span).show(500)[0]?.text.startsWith("original request:\n"))
+    assert.deepStrictEqual(shownMessages([]).show(500), [])
   })
 })

@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
-import { clippedStatements, mergeWritten } from "../../../../src/domain/compression/handover/WrittenSections.ts"
+import { isIndex } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { clippedStatements } from "../../../../src/domain/compression/handover/WrittenSections.ts"
 import {
   emptySnapshot,
   isSnapshot,
@@ -33,31 +34,32 @@ const written = (sections: Partial<Record<SectionName, string>>): Snapshot => {
   return isSnapshot(snapshot) ? snapshot : assert.fail(snapshot)
 }
 
-const own = runSync(composeSnapshot(evidence, options)).snapshot
+/** Returns the sections with what a model wrote, with room for all of it, but for the index. */
+const merged = (said = emptySnapshot): Snapshot => {
+  const { snapshot } = runSync(composeSnapshot(evidence, { budget: 8_000, kept: [] }, said))
+  return { ...snapshot, key_knowledge: snapshot.key_knowledge.filter((item) => !isIndex(item)) }
+}
+const own = merged()
 const textsOf = (snapshot: Snapshot, name: SectionName) => snapshot[name].map((item) => item.text).join("\n")
 
 describe("what a model wrote, merged into what code wrote", () => {
-  it("nothing written changes nothing", () => {
-    assert.strictEqual(mergeWritten(own, emptySnapshot, evidence), own)
-  })
-
   it("judgement comes first in its sections, and all that code wrote stays", () => {
     const said = written({
       overall_goal: "- intent: large files open without a pause",
       key_knowledge: "- decision (offset): counted in bytes, since columns were ambiguous",
       task_state: "- half done (offset): the header branch lacks its case"
     })
-    const merged = mergeWritten(own, said, evidence)
+    const both = merged(said)
     for (const name of ["overall_goal", "key_knowledge", "task_state"] as const) {
-      assert.strictEqual(merged[name][0], said[name][0])
-      assert.deepStrictEqual(merged[name].slice(1), own[name])
+      assert.strictEqual(both[name][0], said[name][0])
+      assert.deepStrictEqual(both[name].slice(1), own[name])
     }
   })
 
   it("the model's next step replaces the agent's last stated intention", () => {
-    const merged = mergeWritten(own, written({ task_state: "- next: run the header test alone" }), evidence)
+    const both = merged(written({ task_state: "- next: run the header test alone" }))
     assert.deepStrictEqual(
-      merged.task_state.filter(({ key }) => key === "next").map((item) => item.text),
+      both.task_state.filter(({ key }) => key === "next").map((item) => item.text),
       ["- next: run the header test alone"]
     )
   })
@@ -72,28 +74,26 @@ describe("what a model wrote, merged into what code wrote", () => {
   ]
   for (const [what, sections, lie] of overruled) {
     it(`${what} comes from the log`, () => {
-      const merged = mergeWritten(own, written(sections), evidence)
-      for (const name of sectionNames) assert.notInclude(textsOf(merged, name), lie)
+      const both = merged(written(sections))
+      for (const name of sectionNames) assert.notInclude(textsOf(both, name), lie)
     })
   }
 
   it("a request about a check is not a claim", () => {
-    const merged = mergeWritten(own, written({ task_state: "- open: the tests must pass again" }), evidence)
-    assert.include(textsOf(merged, "task_state"), "must pass again")
+    const both = merged(written({ task_state: "- open: the tests must pass again" }))
+    assert.include(textsOf(both, "task_state"), "must pass again")
   })
 
   it("nothing is said twice: not in other words, not as a copy of what code wrote", () => {
-    const merged = mergeWritten(
-      own,
+    const both = merged(
       written({
         task_state: "- state: the header test fails because the offset is wrong",
         recent_actions: textsOf(own, "recent_actions"),
         artifact_trail: textsOf(own, "artifact_trail"),
         key_knowledge: textsOf(own, "key_knowledge")
-      }),
-      evidence
+      })
     )
-    for (const name of sectionNames) assert.deepStrictEqual(merged[name], own[name], name)
+    for (const name of sectionNames) assert.deepStrictEqual(both[name], own[name], name)
   })
 
   it("a statement of an earlier snapshot gives way to the model's newer one with its label", () => {

@@ -102,12 +102,10 @@ describe("compaction", () => {
   })
 })
 
-describe("counts records that are not part of the conversation", () => {
-  it("counts unknown blocks beside known ones", () => {
-    const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "hologram", data: "x" }))]))
-    assert.strictEqual(shape(transcript), "u1")
-    assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
-  })
+it("counts records that are not part of the conversation counts unknown blocks beside known ones", () => {
+  const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "hologram", data: "x" }))]))
+  assert.strictEqual(shape(transcript), "u1")
+  assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
 })
 
 describe("files", () => {
@@ -159,12 +157,10 @@ describe("files", () => {
   })
 })
 
-describe("blocks that Codex has not", () => {
-  it.each([{ type: "" }, { type: "thinking", thinking: "Hm." }, { type: "toolCall", name: "f" }])(
-    "%j is counted",
-    (block) => {
-      const { skipped, steps } = records(item(message("assistant", block, text("It is so."))))
-      assert.deepStrictEqual([steps.length, skipped], [1, { [`block: ${block.type}`]: 1 }])
-    }
-  )
-})
+it.each([{ type: "" }, { type: "thinking", thinking: "Hm." }, { type: "toolCall", name: "f" }])(
+  "blocks that Codex has not %j is counted",
+  (block) => {
+    const { skipped, steps } = records(item(message("assistant", block, text("It is so."))))
+    assert.deepStrictEqual([steps.length, skipped], [1, { [`block: ${block.type}`]: 1 }])
+  }
+)

@@ -62,15 +62,13 @@ describe("a search for words", () => {
   })
 })
 
-describe("a search for a pattern", () => {
-  it.effect.each<readonly [pattern: string, texts: ReadonlyArray<string>, expected: string | undefined]>([
-    ["t\\w+s", ["low\nHigh tides.\nand tins"], "High [tides]."],
-    ["^moon", ["the moon", "sun\nmoon"], "[moon]"],
-    ["end$", ["the end\nof it"], "the [end]"],
-    ["stars", ["the moon"], undefined]
-  ])("%j", ([source, texts, expected]) =>
-    Effect.map(Patterns.compile(source, { ignoresCase: false }), (pattern) =>
-      assert.strictEqual(marked(runSync(sessionMatcher({ _tag: "Pattern", pattern })(texts))), expected)
-    )
+it.effect.each<readonly [pattern: string, texts: ReadonlyArray<string>, expected: string | undefined]>([
+  ["t\\w+s", ["low\nHigh tides.\nand tins"], "High [tides]."],
+  ["^moon", ["the moon", "sun\nmoon"], "[moon]"],
+  ["end$", ["the end\nof it"], "the [end]"],
+  ["stars", ["the moon"], undefined]
+])("a search for a pattern %j", ([source, texts, expected]) =>
+  Effect.map(Patterns.compile(source, { ignoresCase: false }), (pattern) =>
+    assert.strictEqual(marked(runSync(sessionMatcher({ _tag: "Pattern", pattern })(texts))), expected)
   )
-})
+)

@@ -139,52 +139,45 @@ describe("records", () => {
   })
 })
 
-describe("checkpoints", () => {
-  it("nested and unclosed comments are scanned in linear time", () => {
-    const nested = "<!<!-- x -->-- y -->a"
-    const endless = "<!--".repeat(200_000)
-    assert.deepStrictEqual(told(records(gemini("1", "a"), set(gemini("1", nested)))), [`model: ${nested}`])
-    assert.include(
-      told(records(gemini("1", "a"), set(gemini("1", endless)))),
-      "compaction (auto, ?), kept from nothing"
-    )
-  })
+it("checkpoints nested and unclosed comments are scanned in linear time", () => {
+  const nested = "<!<!-- x -->-- y -->a"
+  const endless = "<!--".repeat(200_000)
+  assert.deepStrictEqual(told(records(gemini("1", "a"), set(gemini("1", nested)))), [`model: ${nested}`])
+  assert.include(told(records(gemini("1", "a"), set(gemini("1", endless)))), "compaction (auto, ?), kept from nothing")
 })
 
-describe("resumed sessions", () => {
-  it("Gemini CLI 0.61, resumed twice: three calls, no compaction, every result with its call", () => {
-    const transcript = ok(
-      readLines(readFileSync("test/fixtures/gemini/resumed-twice.jsonl", "utf8").trimEnd().split("\n"))
-    )
-    // Without times, arguments and responses.
-    const short = told(transcript).map((line) => line.replace(/_\d{13}/g, "").replace(/ \{.*?\}(?=\)| \||$)/g, ""))
-    assert.deepStrictEqual(short, [
-      "environment: <session_context>\nToday is Sunday.\n</session_context>",
-      "user: do TWO things",
-      "model: Looking at both. | list_directory(list_directory__list_directory_0) | read_file(read_file__read_file_1)",
-      "user: list_directory[list_directory__list_directory_0] | read_file[read_file__read_file_1]",
-      "model: Done: 1",
-      "user: now ONE thing",
-      "model: ~thinking about it | read_file(read_file__read_file_0)",
-      "user: read_file[read_file__read_file_0]",
-      "model: Done: 2",
-      "user: and a last question",
-      "model: Answer 3"
-    ])
-    // What only the first record of an answer said: resuming writes it again without.
-    const models = drafts(transcript).filter(({ content }) => content.role === "model")
-    assert.deepStrictEqual(
-      models.map(({ model, usage }) => [model, usage?.prompt]),
-      models.map(() => ["gemini-2.5-pro", 100])
-    )
-    assert.deepStrictEqual(
-      drafts(transcript).map(({ at = 0 }) => at),
-      drafts(transcript)
-        .map(({ at = 0 }) => at)
-        .sort((a, b) => a - b)
-    )
-    assert.deepStrictEqual(transcript.skipped, { "repeated result": 6 })
-  })
+it("resumed sessions Gemini CLI 0.61, resumed twice: three calls, no compaction, every result with its call", () => {
+  const transcript = ok(
+    readLines(readFileSync("test/fixtures/gemini/resumed-twice.jsonl", "utf8").trimEnd().split("\n"))
+  )
+  // Without times, arguments and responses.
+  const short = told(transcript).map((line) => line.replace(/_\d{13}/g, "").replace(/ \{.*?\}(?=\)| \||$)/g, ""))
+  assert.deepStrictEqual(short, [
+    "environment: <session_context>\nToday is Sunday.\n</session_context>",
+    "user: do TWO things",
+    "model: Looking at both. | list_directory(list_directory__list_directory_0) | read_file(read_file__read_file_1)",
+    "user: list_directory[list_directory__list_directory_0] | read_file[read_file__read_file_1]",
+    "model: Done: 1",
+    "user: now ONE thing",
+    "model: ~thinking about it | read_file(read_file__read_file_0)",
+    "user: read_file[read_file__read_file_0]",
+    "model: Done: 2",
+    "user: and a last question",
+    "model: Answer 3"
+  ])
+  // What only the first record of an answer said: resuming writes it again without.
+  const models = drafts(transcript).filter(({ content }) => content.role === "model")
+  assert.deepStrictEqual(
+    models.map(({ model, usage }) => [model, usage?.prompt]),
+    models.map(() => ["gemini-2.5-pro", 100])
+  )
+  assert.deepStrictEqual(
+    drafts(transcript).map(({ at = 0 }) => at),
+    drafts(transcript)
+      .map(({ at = 0 }) => at)
+      .sort((a, b) => a - b)
+  )
+  assert.deepStrictEqual(transcript.skipped, { "repeated result": 6 })
 })
 
 describe("problems", () => {

@@ -59,9 +59,7 @@ describe("whose words are whose", () => {
     })
   }
 
-  for (const [name, written] of own) {
-    it(`the user's own words: ${name}`, () => assert.deepStrictEqual(usersWords(written), [written]))
-  }
+  it.each(own)("the user's own words: %s", (_, written) => assert.deepStrictEqual(usersWords(written), [written]))
 
   it("stretches do not overlap, cover all but blanks, and name who speaks", () => {
     for (const [name, written] of [...others, ...own]) {

@@ -29,8 +29,7 @@ it.effect("the tools of the browser ask before they touch a page, and show it", 
   assert.deepStrictEqual(opened, [targets])
   assert.isFalse(own?.reads)
   const called = Effect.fnUntraced(function* (name: string, args: object) {
-    const tool = new Map(tools).get(`browser_${name}`)
-    if (tool === undefined) return assert.fail(name)
+    const tool = new Map(tools).get(`browser_${name}`) ?? assert.fail(name)
     const { question, result, title } = yield* callTool(tool, args)
     const said = String(result.value)
     const seen = ["u", "t", "o"].map((letter) => new RegExp(`\\b${letter} [^"<>\n]+`).exec(said)?.[0]).join()

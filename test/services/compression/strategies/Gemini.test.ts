@@ -183,11 +183,10 @@ describe("strategy gemini", () => {
     ]
   ])(
     "gemini: after %s the next automatic compression asks for the same messages again, unless it was an automatic one that grew (Gemini CLI)",
-    ([, status, changed, calls]) =>
-      Effect.gen(function* () {
-        const { asked, outcome } = yield* played({ ...base, ...changed }, 1)
-        assert.deepStrictEqual([statusOf(outcome), asked.length], [status, calls])
-      })
+    function* ([, status, changed, calls]) {
+      const { asked, outcome } = yield* played({ ...base, ...changed }, 1)
+      assert.deepStrictEqual([statusOf(outcome), asked.length], [status, calls])
+    }
   )
 
   it.effect(

@@ -140,6 +140,8 @@ describe.each(strategies.map(({ name }) => name))("%s", (name) => {
     function* () {
       const rows: Array<string> = []
       for (const seed of [1, 2, 3, 4, 5]) {
+        /** What is decided without a change. */
+        let unchanged = ""
         for (const change of changes) {
           const policy = {
             ...base,
@@ -151,18 +153,25 @@ describe.each(strategies.map(({ name }) => name))("%s", (name) => {
           const pins = entries(request.conversation)
             .slice(2, 3)
             .map(({ id }) => ({ entry: id, part: 0, start: 0, end: 4 }))
-          const row = `conversation ${seed}, ${JSON.stringify(change)}`
+          /** Each different decision, with the ways to ask that lead to it. */
+          const ways = new Map<string, ReadonlyArray<string>>()
+          const add = (way: string, decision: Decision) => {
+            const text = decisionText(decision)
+            ways.set(text, [...(ways.get(text) ?? []), way])
+          }
           for (const forced of [false, true]) {
-            const decision = yield* runners[name].decide({ ...request, forced, pins })
-            rows.push(`${row}${forced ? ", forced" : ""}\n  ${decisionText(decision)}`)
+            add(forced ? "forced" : "due", yield* runners[name].decide({ ...request, forced, pins }))
           }
-          if (change === carriedOut) rows.push(...(yield* resultOf(name, { ...request, forced: true, pins })))
           for (const rung of name === "palimpsest" ? [1, 2] : []) {
-            const decision = Work.runSync(
-              plan(request.conversation, policy, { forced: true, memory: freshMemory, rung, pins })
-            )
-            rows.push(`${row}, rung ${rung}\n  ${decisionText(decision)}`)
+            const options = { forced: true, memory: freshMemory, rung, pins }
+            add(`rung ${rung}`, Work.runSync(plan(request.conversation, policy, options)))
           }
+          const decided = [...ways].map(([text, asked]) => `  ${asked.join(", ")}: ${text}`).join("\n")
+          const row = `conversation ${seed}, ${JSON.stringify(change)}`
+          rows.push(decided === unchanged ? `${row}: as {}` : `${row}\n${decided}`)
+          if (change !== carriedOut) continue
+          unchanged = decided
+          rows.push(...(yield* resultOf(name, { ...request, forced: true, pins })))
         }
       }
       const file = path.join(root, `test/golden/decisions/${name}.txt`)

@@ -122,17 +122,16 @@ const questions = (asked: ReadonlyArray<ModelRequest>) =>
 describe("a range beyond the summarizing model's window", () => {
   it.effect.skipIf(isUnitTier)(
     "palimpsest: a range of 7 MB ends in a snapshot by a model of any window (seed; ours: from a digest)",
-    () =>
-      Effect.gen(function* () {
-        for (const contents of [long, giants]) {
-          for (const window of [3_000, 32_000]) {
-            const { asked, outcome } = yield* compressing("palimpsest", contents, window)
-            assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
-            assert.deepInclude(outcome, { by: "model", degraded: null })
-            assert.strictEqual(asked.length, 2)
-          }
+    function* () {
+      for (const contents of [long, giants]) {
+        for (const window of [3_000, 32_000]) {
+          const { asked, outcome } = yield* compressing("palimpsest", contents, window)
+          assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
+          assert.deepInclude(outcome, { by: "model", degraded: null })
+          assert.strictEqual(asked.length, 2)
         }
-      })
+      }
+    }
   )
 
   it.effect("palimpsest: a model that accepts less than its stated window gets a smaller digest (ours)", function* () {
@@ -161,27 +160,26 @@ describe("a range beyond the summarizing model's window", () => {
 
   it.effect.skipIf(isUnitTier)(
     "gemini: a range of 7 MB is summarised in parts, which are joined and checked (seed)",
-    () =>
-      Effect.gen(function* () {
-        for (const contents of [long, giants]) {
-          for (const window of contents === long ? [runsOf(100_000, 30_000)] : [4_000, runsOf(40_000, 20_000)]) {
-            const { asked, outcome } = yield* compressing("gemini", contents, window)
-            assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
-            const said = questions(asked)
-            assert.isAtLeast(said.length, 4)
-            assert.deepStrictEqual(said.slice(-2), [snapshotRequest("stages"), critiqueRequest])
-            assert.deepStrictEqual(new Set(said.slice(0, -2)), new Set([snapshotRequest("create")]))
-            assert.strictEqual("calls" in outcome && outcome.calls?.length, asked.length)
-            // Each part begins where no call waits for its result.
-            for (const { contents: sent } of asked) assert.isFalse(sent[0]?.parts.some(isResponse))
-          }
+    function* () {
+      for (const contents of [long, giants]) {
+        for (const window of contents === long ? [runsOf(100_000, 30_000)] : [4_000, runsOf(40_000, 20_000)]) {
+          const { asked, outcome } = yield* compressing("gemini", contents, window)
+          assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
+          const said = questions(asked)
+          assert.isAtLeast(said.length, 4)
+          assert.deepStrictEqual(said.slice(-2), [snapshotRequest("stages"), critiqueRequest])
+          assert.deepStrictEqual(new Set(said.slice(0, -2)), new Set([snapshotRequest("create")]))
+          assert.strictEqual("calls" in outcome && outcome.calls?.length, asked.length)
+          // Each part begins where no call waits for its result.
+          for (const { contents: sent } of asked) assert.isFalse(sent[0]?.parts.some(isResponse))
         }
-        const { asked } = yield* compressing("gemini", long, runsOf(200_000, 40_000))
-        const parts = asked.slice(0, -2).flatMap((request) => request.contents.slice(0, -1))
-        assert.strictEqual(parts.filter(({ role }) => role === "user").length, parts.length / 2)
-        const all = JSON.stringify(parts)
-        for (let n = 0; n < long.length / 4 - 1; n += 1) assert.include(all, `question ${n} about`)
-      })
+      }
+      const { asked } = yield* compressing("gemini", long, runsOf(200_000, 40_000))
+      const parts = asked.slice(0, -2).flatMap((request) => request.contents.slice(0, -1))
+      assert.strictEqual(parts.filter(({ role }) => role === "user").length, parts.length / 2)
+      const all = JSON.stringify(parts)
+      for (let n = 0; n < long.length / 4 - 1; n += 1) assert.include(all, `question ${n} about`)
+    }
   )
 
   it.effect("gemini: an empty summary of one part is an empty summary (ours)", function* () {

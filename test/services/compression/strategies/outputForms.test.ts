@@ -57,24 +57,22 @@ const firsts = {
 } as const
 
 describe("the form of outputs beyond the budget", () => {
-  for (const strategy of ["palimpsest", "gemini"] as const) {
-    it.effect(
-      `${strategy}: shortened outputs have the form of toolOutput.form, by default last-lines (seed)`,
-      function* () {
-        const policy = policyOf(strategy)
-        const outputs = Array.from({ length: runsOf(8, 2) }, () => long)
-        const first = (settings: Partial<ChatSettings>) =>
-          Effect.map(compressed(outputs, settings), ({ shown }) => shown[0]?.now)
-        const most = long.length
-        assert.include(yield* first({ policy, toolOutput: { most } }), firsts["last-lines"])
-        for (const form of OutputForm.literals) {
-          assert.include(yield* first({ policy, toolOutput: { form, most } }), firsts[form])
-          // A policy may differ from what is shown of results that arrive.
-          assert.include(yield* first({ policy: { ...policy, outputForm: form }, toolOutput: { most } }), firsts[form])
-        }
+  it.effect.each(["palimpsest", "gemini"] as const)(
+    "%s: shortened outputs have the form of toolOutput.form, by default last-lines (seed)",
+    function* (strategy) {
+      const policy = policyOf(strategy)
+      const outputs = Array.from({ length: runsOf(8, 2) }, () => long)
+      const first = (settings: Partial<ChatSettings>) =>
+        Effect.map(compressed(outputs, settings), ({ shown }) => shown[0]?.now)
+      const most = long.length
+      assert.include(yield* first({ policy, toolOutput: { most } }), firsts["last-lines"])
+      for (const form of OutputForm.literals) {
+        assert.include(yield* first({ policy, toolOutput: { form, most } }), firsts[form])
+        // A policy may differ from what is shown of results that arrive.
+        assert.include(yield* first({ policy: { ...policy, outputForm: form }, toolOutput: { most } }), firsts[form])
       }
-    )
-  }
+    }
+  )
 })
 
 describe.each(StrategyName.literals)("what the strategy %s shortens", (strategy) => {

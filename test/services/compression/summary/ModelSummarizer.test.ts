@@ -317,7 +317,7 @@ describe("ModelSummarizer", () => {
     assert.include(JSON.stringify(asked[0]?.contents.at(-1)), "the error text")
   })
 
-  for (const [what, said] of [
+  it.effect.each([
     ["prose", "I am sorry, I cannot do that."],
     ["a snapshot that is not closed", "<state_snapshot><overall_goal>x"],
     ["two snapshots", `${snapshotText()}\n${snapshotText()}`],
@@ -326,16 +326,14 @@ describe("ModelSummarizer", () => {
       "<state_snapshot><overall_goal><task_state>x</task_state></overall_goal></state_snapshot>"
     ],
     ["no sections", "<state_snapshot>x</state_snapshot>"]
-  ] as const) {
-    it.effect(`${what} is no snapshot: a typed reason, or the code fallback with a note`, function* () {
-      const { exit } = yield* summarize([said, said])
-      assert.strictEqual(exit._tag === "Failure" ? exit.failure.reason : "none", "InvalidOutputError")
-      const { summary } = yield* succeeded([said, said], { fallback: true })
-      assert.strictEqual(summary.by, "extractive")
-      assert.strictEqual(summary.degraded?.reason, "InvalidOutputError")
-      assert.strictEqual(summary.calls.length, 2)
-    })
-  }
+  ] as const)("%s is no snapshot: a typed reason, or the code fallback with a note", function* ([, said]) {
+    const { exit } = yield* summarize([said, said])
+    assert.strictEqual(exit._tag === "Failure" ? exit.failure.reason : "none", "InvalidOutputError")
+    const { summary } = yield* succeeded([said, said], { fallback: true })
+    assert.strictEqual(summary.by, "extractive")
+    assert.strictEqual(summary.degraded?.reason, "InvalidOutputError")
+    assert.strictEqual(summary.calls.length, 2)
+  })
 
   it.effect("two empty answers are an empty summary, without an error", function* () {
     const { summary } = yield* succeeded(["", " \n"])
@@ -399,31 +397,29 @@ describe("ModelSummarizer", () => {
   })
 })
 
-describe("the summarizer's own request", () => {
-  it.effect("teaches the counts, and is not sent when it would not fit", function* () {
-    const { asked, layer } = yield* scripted([snapshotText(), snapshotText()])
-    const request = yield* requestFor()
-    const learned = yield* Ref.make<ReadonlyArray<number>>([])
-    const calibrations = (bound: number) =>
-      Layer.succeed(Calibrations, {
-        added: () => Effect.succeed(0),
-        upperBound: () => Effect.succeed(bound),
-        expected: () => Effect.succeed<number | undefined>(undefined),
-        observe: (_model, _parts, actual) =>
-          Effect.as(
-            Ref.update(learned, (all) => [...all, actual]),
-            undefined
-          )
-      })
-    const summarizeWith = (bound: number) =>
-      Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
-        Effect.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(layer, calibrations(bound)))),
-        Effect.result
-      )
-    assert.strictEqual((yield* summarizeWith(1_000))._tag, "Success")
-    assert.deepStrictEqual(yield* Ref.get(learned), [100, 100])
-    const refused = yield* summarizeWith(2_000_000)
-    assert.strictEqual(refused._tag === "Failure" ? refused.failure.reason : "sent", "ContextLengthError")
-    assert.strictEqual((yield* asked).length, 2)
-  })
+it.effect("the summarizer's own request teaches the counts, and is not sent when it would not fit", function* () {
+  const { asked, layer } = yield* scripted([snapshotText(), snapshotText()])
+  const request = yield* requestFor()
+  const learned = yield* Ref.make<ReadonlyArray<number>>([])
+  const calibrations = (bound: number) =>
+    Layer.succeed(Calibrations, {
+      added: () => Effect.succeed(0),
+      upperBound: () => Effect.succeed(bound),
+      expected: () => Effect.succeed<number | undefined>(undefined),
+      observe: (_model, _parts, actual) =>
+        Effect.as(
+          Ref.update(learned, (all) => [...all, actual]),
+          undefined
+        )
+    })
+  const summarizeWith = (bound: number) =>
+    Summarizer.use((summarizer) => summarizer.summarize(request)).pipe(
+      Effect.provide(Layer.provide(ModelSummarizer.layer, Layer.merge(layer, calibrations(bound)))),
+      Effect.result
+    )
+  assert.strictEqual((yield* summarizeWith(1_000))._tag, "Success")
+  assert.deepStrictEqual(yield* Ref.get(learned), [100, 100])
+  const refused = yield* summarizeWith(2_000_000)
+  assert.strictEqual(refused._tag === "Failure" ? refused.failure.reason : "sent", "ContextLengthError")
+  assert.strictEqual((yield* asked).length, 2)
 })

@@ -244,8 +244,7 @@ describe("run_shell_command", () => {
     const list = yield* BackgroundCommands.make
     const tool = yield* Effect.provideService(shell, BackgroundCommands.BackgroundCommands, list)
     const text = yield* call(tool, { command: "sleep 0.4; echo late; sleep 1000", is_background: true })
-    const [task] = yield* list.all
-    if (task === undefined) return assert.fail("nothing is listed")
+    const [task = assert.fail("nothing is listed")] = yield* list.all
     assert.strictEqual(String(task.id), field(text, "Process Group PGID"))
     assert.isUndefined(yield* task.ended)
     const fs = yield* FileSystem.FileSystem

@@ -1,17 +1,15 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import { decodePage, mediaType, pageElement } from "../../../../src/services/tools/builtin/WebFetch.ts"
 
-describe("mediaType", () => {
-  it.each([
-    ["", "", "text"],
-    ["Text/HTML; charset=utf-8", "text/html", "html"],
-    ["application/xhtml+xml", "application/xhtml+xml", "html"],
-    ["text/markdown", "text/markdown", "text"],
-    ["application/problem+json", "application/problem+json", "text"],
-    ["image/png", "image/png", "other"],
-    ["text/plain> obey", "text/plain> obey", "invalid"]
-  ])("reads %j", (header, type, kind) => assert.deepEqual<unknown>(mediaType(header), { type, kind }))
-})
+it.each([
+  ["", "", "text"],
+  ["Text/HTML; charset=utf-8", "text/html", "html"],
+  ["application/xhtml+xml", "application/xhtml+xml", "html"],
+  ["text/markdown", "text/markdown", "text"],
+  ["application/problem+json", "application/problem+json", "text"],
+  ["image/png", "image/png", "other"],
+  ["text/plain> obey", "text/plain> obey", "invalid"]
+])("mediaType reads %j", (header, type, kind) => assert.deepEqual<unknown>(mediaType(header), { type, kind }))
 
 it.each([
   ["the encoding of the header", [0xe9], "text/plain; charset=latin1", "é"],

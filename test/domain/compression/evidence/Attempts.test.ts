@@ -589,3 +589,23 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
     assert.deepStrictEqual([files.get("lib/a.ts")?.state, files.get("b.ts")?.state], ["read", "modified"])
   })
 })
+
+it("a plan that was approved ends the refusal of the one before", () => {
+  const plan = (text: string, answer: object): MadeCall => ["ExitPlanMode", { plan: text }, answer]
+  const refused = plan("One.", { error: "The agent proposed a plan that was rejected by the user." })
+  const subjects = (...made: ReadonlyArray<MadeCall>) => [...evidenceOf(...made).failures.keys()]
+  assert.deepStrictEqual(subjects(refused), ["ExitPlanMode One."])
+  assert.deepStrictEqual(subjects(refused, plan("Two.", { output: "User has approved your plan." })), [])
+})
+
+it("a long command that a snapshot at the beginning has in short is the one that runs again", () => {
+  const command = `deploy ${"--region=eu-north-1 ".repeat(8)}all`
+  const begin = `<state_snapshot>\n<task_state>\n- unresolved failure of ${command.slice(0, 100)}… (e2):\n    error: no\n</task_state>\n</state_snapshot>`
+  const failures = (later: ReadonlyArray<MadeCall>) => {
+    const entries = calls(...later).map((content, at) => entryOf(at + 2, content))
+    const snapshot = entryOf(1, user({ text: begin }), { author: "summary" })
+    return [...runSync(gatherEvidence([snapshot, ...entries])).failures.keys()]
+  }
+  assert.lengthOf(failures([]), 1)
+  assert.deepStrictEqual(failures([failed(command)]), [command])
+})
