@@ -29,7 +29,7 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
       const isFirst = parent.length <= 1
       const nearest = closestName(subcommand, suggestions, Math.max(1, Math.floor(subcommand.length / 3)))
       const advice = nearest !== undefined ? `; did you mean ${nearest}?` : isFirst && isAlone ? questionAdvice : ""
-      return `there is no command ${isFirst ? "" : `${parent.slice(1).join(" ")} `}${subcommand}${advice}`
+      return `there is no command ${isFirst ? "" : `${parent.slice(1).join(" ")} `}${wordText(subcommand)}${advice}`
     }
     case "UnrecognizedOption": {
       const { command = [], option, suggestions } = error
@@ -44,7 +44,7 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
     case "MissingOption":
       return `the flag --${error.option} is missing`
     case "UnexpectedArgument":
-      return `unexpected ${error.arguments.length === 1 ? "argument" : "arguments"} ${error.arguments.join(" ")}`
+      return `unexpected ${error.arguments.length === 1 ? "argument" : "arguments"} ${error.arguments.map(wordText).join(" ")}`
     case "InvalidValue": {
       const { expected, kind, option, value } = error
       const name = kind === "argument" ? `<${option}>` : `--${option}`
@@ -58,6 +58,9 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
       return error.message
   }
 }
+
+/** A word of the command line in a message. An empty one is shown as it is written in a shell. */
+const wordText = (word: string): string => (word === "" ? "''" : word)
 
 /** What a flag takes, in our words: Effect writes choices with bars, and sometimes in quotes. */
 const expectedText = (expected: string): string => {

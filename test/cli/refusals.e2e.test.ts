@@ -36,6 +36,8 @@ const files: Readonly<Record<string, string>> = {
 const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | string]> = [
   [["--bogus"], /--bogus/],
   [["inspct", "x"], /inspect/],
+  [[""], /there is no command ''; to ask a question:/],
+  [["inspect", "x", ""], /unexpected argument ''\n/],
   [["inspect", "--bogus", "x"], /--bogus/],
   [["inspect", "x", "--from", "word"], /--from/],
   [["inspect", "talk.jsonl", "--redact-texts"], /--redact-texts needs --html/],

@@ -275,3 +275,9 @@ it.live("an address that other machines reach needs tokens in the settings, whic
   const { hash, tenant, token } = JSON.parse(String(made.stdout))
   assert.deepStrictEqual([tenant, hashOf(Redacted.make(token))], ["acme", hash])
 })
+
+it.live("a database that is not there is one line that names the flag", function* () {
+  const { status, stderr } = yield* run(["serve", "--port", "0", "--store", "postgres://me@127.0.0.1:1/x"])
+  assert.strictEqual(status, 1)
+  assert.match(String(stderr), /^palimpsest: the database cannot be reached: .+; check --store\n$/)
+})

@@ -67,6 +67,9 @@ export const lasting = (encoded: MessageStorage.Encoded): MessageStorage.Encoded
 /** The database cannot be used. */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", { message: Schema.String }) {}
 
+const unreachable = (message: string) =>
+  new DatabaseError({ message: `the database cannot be reached: ${message}; check --store` })
+
 /** The role of a process. */
 export interface ClusterRole {
   /** The address under which other processes reach this runner; undefined for a front, which runs no sessions. */
@@ -97,15 +100,18 @@ const failover = {
 export const makeTables = <A>(of: string, tables: ReadonlyArray<Effect.Effect<A, SqlError.SqlError>>) =>
   Effect.all(tables, { discard: true }).pipe(
     Effect.retry({ times: 3 }),
-    Effect.mapError(({ message }) => new DatabaseError({ message: `the tables of ${of} cannot be made: ${message}` }))
+    Effect.mapError(({ message, reason }) =>
+      // The client connects when the first table is made.
+      reason._tag === "ConnectionError" || reason._tag === "AuthenticationError"
+        ? unreachable(message)
+        : new DatabaseError({ message: `the tables of ${of} cannot be made: ${message}` })
+    )
   )
 
 /** PostgreSQL. */
 export const postgres = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, DatabaseError> =>
   Layer.build(PgClient.layer({ url })).pipe(
-    Effect.mapError(
-      ({ message }) => new DatabaseError({ message: `the database cannot be reached: ${message}; check --store` })
-    ),
+    Effect.mapError(({ message }) => unreachable(message)),
     Layer.effectContext
   )
 

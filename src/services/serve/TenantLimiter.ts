@@ -199,7 +199,11 @@ const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLi
         Effect.andThen(check(tenant, "requests", true))
       ),
     checkTokens: (tenant) => Effect.andThen(refreshed(tenant), check(tenant, "tokens")),
-    reserve: (tenant, amount) => Effect.uninterruptible(Effect.andThen(refreshed(tenant), reserve(tenant, amount))),
+    reserve: (tenant, amount) =>
+      // Without a limit there is nothing to hold back, and nothing to ask the other servers.
+      limits(tenant).tokens === Infinity
+        ? Effect.succeed(Effect.void)
+        : Effect.uninterruptible(Effect.andThen(refreshed(tenant), reserve(tenant, amount))),
     tokens: (tenant, amount) => count(tenant, "tokens", amount),
     take: (tenant, what, { isAccepted = false, name = `stream ${(streams += 1)}` } = {}) =>
       Effect.map(Effect.uninterruptible(held.take(tenant, what, name, isAccepted)), () =>

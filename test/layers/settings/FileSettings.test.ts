@@ -403,6 +403,21 @@ layer(NodeServices.layer)("a value written to a file", (it) => {
       )
     }
   })
+
+  it.effect(
+    "go through a link to another folder in the working folder, also one whose name begins with dots",
+    function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { root, settings } = yield* laid({})
+      yield* fs.makeDirectory(`${root}/here/..shared`)
+      yield* fs.remove(`${root}/here/.palimpsest`, { recursive: true })
+      yield* fs.symlink("..shared", `${root}/here/.palimpsest`)
+      yield* Settings.use(({ set }) => set("workspace", ["window"], 5_000)).pipe(Effect.provide(settings))
+      assert.deepStrictEqual(JSON.parse(yield* fs.readFileString(`${root}/here/..shared/settings.json`)), {
+        window: 5_000
+      })
+    }
+  )
 })
 
 layer(NodeServices.layer)("permanent permissions", (it) => {

@@ -133,6 +133,8 @@ it.effect("what all servers use counts, and where that is unknown, what this one
   isFree = true
   // What was refused is not held here.
   yield* yield* reserve("zeta", 200)
+  // Where tokens are not limited, nothing is held back, and no other server is asked.
+  yield* yield* reserve("free", 200)
   yield* Effect.asVoid(take("acme", "turns", { name: "other" }))
   assert.deepStrictEqual(log, [
     "requests 1",
