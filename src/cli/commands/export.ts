@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path, Result } from "effect"
 import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { quotedPath } from "../../domain/text/WorkspacePath.ts"
+import { leadsOut, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -49,7 +49,7 @@ const copyOthers = Effect.fnUntraced(function* (
   let replaced = 0
   for (const other of files.slice(1)) {
     const relative = path.relative(stem(own), other.path)
-    const place = relative.startsWith("..") ? path.basename(other.path) : relative
+    const place = leadsOut(relative) ? path.basename(other.path) : relative
     const copy = path.join(stem(file), secrets === undefined ? place : secrets.replaceInPath(place))
     yield* Effect.mapError(fs.makeDirectory(path.dirname(copy), { recursive: true }), ({ message }) => failed(message))
     replaced += yield* copyFile(other.path, copy, secrets)

@@ -40,6 +40,9 @@ export const pathProblem = (path: string): string | undefined => {
 export const isWithin = (folder: string, place: string, separator: string): boolean =>
   place === folder || place.startsWith(folder.endsWith(separator) ? folder : `${folder}${separator}`)
 
+/** Whether a relative path leads out of its folder: `../a`, but not the file `..a`. */
+export const leadsOut = (relative: string): boolean => /^\.\.(?:[\\/]|$)/.test(relative)
+
 /** Returns the deepest of these folders that a path lies in; an empty text when it lies in none. */
 export const innermostFolder = (folders: ReadonlyArray<string>, place: string, separator: string): string =>
   folders

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
+import { leadsOut } from "../../domain/text/WorkspacePath.ts"
 import { formatReference } from "../../domain/workspace/AtReference.ts"
 
 /** Images that are pasted or dropped into the editor: a message refers to each with an `@`, which sends it. */
@@ -45,7 +46,7 @@ const referenceTo = (file: string, folder: string): string | undefined => {
   const info = statSync(file)
   if (!info.isFile() || info.size > maxImageBytes) return undefined
   const inside = path.relative(process.cwd(), file)
-  return inside.startsWith("..") || path.isAbsolute(inside)
+  return leadsOut(inside) || path.isAbsolute(inside)
     ? keep(folder, readFileSync(file), path.extname(file))
     : formatReference(inside)
 }

@@ -6,6 +6,7 @@ import { strategyDefaults } from "../../domain/compression/strategies/Strategies
 import { entries, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
+import { leadsOut } from "../../domain/text/WorkspacePath.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { geminiProjects } from "../../domain/transcripts/AgentFolders.ts"
 import {
@@ -110,7 +111,7 @@ const placeOf = Effect.fnUntraced(function* ({ agent, cameFrom, file, folder, fr
     return path.join(path.dirname(own), "opencode", carriedName(agent, place))
   }
   const root = roots.find((one) => one.agent === agent)?.path
-  const isThere = root !== undefined && !path.relative(root, path.resolve(file)).startsWith("..")
+  const isThere = root !== undefined && !leadsOut(path.relative(root, path.resolve(file)))
   const extension = path.extname(file)
   // Beside the original, which is where the agent looks for sessions of the same folder.
   if (from === agent && isThere && cameFrom === folder)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { innermostFolder, relativePath } from "../../../src/domain/text/WorkspacePath.ts"
+import { innermostFolder, leadsOut, relativePath } from "../../../src/domain/text/WorkspacePath.ts"
 
 it.each([
   ["is the only folder that holds it", ["/a", "/b"], "/b/file", "/b"],
@@ -10,6 +10,11 @@ it.each([
 ] as const)("the innermost folder of a path %s", (_title, folders, place, expected) =>
   assert.strictEqual(innermostFolder(folders, place, "/"), expected)
 )
+
+it("only a path whose first step is .. leads out of its folder", () => {
+  for (const path of ["..", "../a", "..\\a", "../../a"]) assert.isTrue(leadsOut(path), path)
+  for (const path of ["", "a", "..a", "...", "..a/../b", "a/.."]) assert.isFalse(leadsOut(path), path)
+})
 
 describe("a path relative to a folder", () => {
   it.each([

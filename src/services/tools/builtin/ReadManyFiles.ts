@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Glob, Option, type Path, Result, Schema } from "effect"
 import type { Part } from "../../../domain/content/Content.ts"
-import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
+import { leadsOut, quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
 import { kindOf } from "../../../domain/workspace/FileKind.ts"
 import {
@@ -83,7 +83,7 @@ const filesIn = Effect.fnUntraced(
       const one = yield* lookUp(reader, folder, each)
       if (one === undefined) continue
       if (one.pattern !== undefined) patterns.push(one.pattern)
-      else if (one.relative.startsWith("..")) found.add(one.file)
+      else if (leadsOut(one.relative)) found.add(one.file)
       else if (!isExcluded(one.relative) && !(yield* isIgnored(yield* rulesOf(folder, choice), one.relative))) {
         found.add(one.file)
       }

@@ -95,6 +95,15 @@ describe("read_many_files", () => {
     }
   )
 
+  it.effect(
+    "ignored files are left out also where their names begin with two dots",
+    inMemory({ ".git/HEAD": "ref", ".gitignore": "*.ts\n", "..x.ts": "x" }),
+    function* () {
+      const answer = yield* answerOf(yield* readManyFiles, { include: ["..x.ts"] })
+      assert.strictEqual(answer, "No files matching ..x.ts were found.")
+    }
+  )
+
   it.effect.skipIf(isUnitTier)(
     "stops after 20 MiB",
     inMemory({ "a.txt": "a".repeat(19_000_000), "b.txt": "b".repeat(2_000_000), "c.txt": "c" }),
