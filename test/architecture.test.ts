@@ -75,6 +75,10 @@ const isTypeOnly = (text: string, name: string): boolean =>
     ([whole, from]) => from !== name || /^\s*import\s+type\b/.test(whole)
   )
 
+/** Matches a file whose own comment stands below its imports. */
+const commentBelowImports =
+  /^(?:import (?:[^"]*from )?"[^"]*"(?: with \{[^}]*\})?\n)+\n\/\*\*(?:[^*]|\*(?!\/))*\*\/\n\n/
+
 /**
  * Whether the first comment of a source, after its imports, says what the file is for: it stands alone, or it describes the
  * one export or the export with the file's name.
@@ -219,6 +223,15 @@ describe("the rules", () => {
     for (const text of withHead) assert.isTrue(hasHead({ file: "src/domain/a/Sums.ts", text }), text)
   })
 
+  it("want the comment of a file above its imports, and that of a declaration beside it", () => {
+    const [file, declaration] = ["/** Sums. */\n", "/** Adds. */\nexport const add = 1\n"]
+    const imports = `import a from "a"\nimport {\n  b\n} from "b"\n`
+    assert.isTrue(commentBelowImports.test(`${imports}\n${file}\n${declaration}`))
+    for (const text of [`${file}\n${imports}\n${declaration}`, `${imports}\n${declaration}`]) {
+      assert.isFalse(commentBelowImports.test(text), text)
+    }
+  })
+
   it("forbid a layer to import another room's layer", () => {
     const found = violations([
       { file: "src/layers/a/A.ts", text: `import * as B from "../b/B.ts"` },
@@ -320,6 +333,11 @@ describe("the sources", () => {
   it("say in their first comment what they are for", () => {
     const silent = sources.filter((source) => !hasHead(source)).map(({ file }) => file)
     assert.deepStrictEqual(silent, [])
+  })
+
+  it("have the comment of the file in the first line, above the imports", () => {
+    const late = sources.filter(({ text }) => commentBelowImports.test(text)).map(({ file }) => file)
+    assert.deepStrictEqual(late, [])
   })
 
   it("explain in their header why a long file is one file", () => {

@@ -1,3 +1,5 @@
+/** The commands that need the services of an agent. They are loaded together when one of them is used. */
+
 import { Effect, Layer, Option, Path } from "effect"
 import { Command } from "effect/cli"
 import { withDefaults } from "../domain/settings/Settings.ts"
@@ -17,8 +19,6 @@ import { promptCommand } from "./commands/prompt.ts"
 import type { ChatOptions } from "./flags/ChatFlags.ts"
 import * as RuntimeText from "./output/RuntimeText.ts"
 import { version } from "./output/Version.ts"
-
-/** The commands that need the services of an agent. They are loaded together when one of them is used. */
 
 /** The services of tools. */
 export const tools = Layer.provideMerge(

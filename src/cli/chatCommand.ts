@@ -1,11 +1,11 @@
+/** The command `chat`, with its terminal. The user can type while the agent is loaded. */
+
 import { Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import { homeFolder } from "../layers/platform/HomeFolder.ts"
 import * as NodeTerminal from "../layers/terminal/NodeTerminal.ts"
 import * as ChatFlags from "./flags/ChatFlags.ts"
 import * as Input from "./flags/SharedFlags.ts"
-
-/** The command `chat`, with its terminal. The user can type while the agent is loaded. */
 
 const terminal = (isPlain: boolean) =>
   Layer.unwrap(Effect.map(homeFolder, (home) => NodeTerminal.layer(`${home}/history`, isPlain)))

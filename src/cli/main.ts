@@ -1,3 +1,9 @@
+/**
+ * The program: its commands, how failures are printed, and how the process ends.
+ *
+ * One file: all that touches the process itself is here: its arguments, its streams, signals and its exit status.
+ */
+
 import { Cause, Config, Console, Effect, Exit, Layer, Logger, References, Runtime, Stdio } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
@@ -14,12 +20,6 @@ import { ExitError } from "./output/ExitError.ts"
 import { helpText, maxHelpColumns } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
 import { version } from "./output/Version.ts"
-
-/**
- * The program: its commands, how failures are printed, and how the process ends.
- *
- * One file: all that touches the process itself is here: its arguments, its streams, signals and its exit status.
- */
 
 /** Says what is wrong with a command line, and what may have been meant. */
 const problemText = (error: CliError.CliError, isAlone: boolean): string => {

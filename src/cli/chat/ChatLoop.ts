@@ -1,3 +1,9 @@
+/**
+ * The loop of one chat session: prompt, then a turn of the agent or a slash command (`slash/`), until the user leaves or
+ * switches to another session. `layers/terminal/CtrlCAction.ts` decides what Ctrl+C does, and names the files that
+ * handle it; work that it cancels runs inside `terminal.during`.
+ */
+
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
@@ -22,12 +28,6 @@ import * as ChatSession from "./slash/ChatSession.ts"
 import { completeCommand, parseLine } from "./slash/SlashCommands.ts"
 import { statusLine } from "./StatusLine.ts"
 import * as TurnScreen from "./TurnScreen.ts"
-
-/**
- * The loop of one chat session: prompt, then a turn of the agent or a slash command (`slash/`), until the user leaves or
- * switches to another session. `layers/terminal/CtrlCAction.ts` decides what Ctrl+C does, and names the files that
- * handle it; work that it cancels runs inside `terminal.during`.
- */
 
 const { say } = ChatSession
 

@@ -1,3 +1,5 @@
+/** Runs the sessions of one chat in the terminal, one after another: opens or resumes each, until the user leaves. */
+
 import { Context, Effect, Layer, Logger, Option, Path, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
@@ -28,8 +30,6 @@ import * as ChatLoop from "./ChatLoop.ts"
 import { askApproval, askQuestion, askShorten, yesNoInquiry } from "./Questions.ts"
 import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
 import { chooseSession } from "./slash/resume.ts"
-
-/** Runs the sessions of one chat in the terminal, one after another: opens or resumes each, until the user leaves. */
 
 const answers = {
   yes: "trust it and everything below it",

@@ -1,3 +1,5 @@
+/** The end of a resumed conversation: which messages are shown, and calls in the lines that they had when they ran. */
+
 import { Effect } from "effect"
 import { actionsOf } from "../../domain/actions/Actions.ts"
 import { subjectOf } from "../../domain/compression/evidence/ToolFailures.ts"
@@ -9,8 +11,6 @@ import { shortLine } from "../../domain/text/OneLine.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
 import { type Tool, toolsByName, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
-
-/** The end of a resumed conversation: which messages are shown, and calls in the lines that they had when they ran. */
 
 const maxTitleChars = 80
 

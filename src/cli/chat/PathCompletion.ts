@@ -1,8 +1,8 @@
+/** Completes paths and `@path` mentions in the editor of the chat. */
+
 import { Effect, FileSystem, Path } from "effect"
 import { fuzzyRank } from "../../domain/text/FuzzyMatch.ts"
 import { unescaped, formatReference } from "../../domain/workspace/AtReference.ts"
-
-/** Completes paths and `@path` mentions in the editor of the chat. */
 
 /** Maximum number of candidates; more would not help on a screen. */
 const maxCandidates = 200

@@ -1,3 +1,5 @@
+/** The questions that the chat asks at the terminal: for the approval of a call, and on behalf of the model. */
+
 import { Effect, Predicate } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
@@ -8,8 +10,6 @@ import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import { detailLines, firstLines, legible, colouredDiffLine, diffLanguage, diffLines } from "../output/ToolCallText.ts"
-
-/** The questions that the chat asks at the terminal: for the approval of a call, and on behalf of the model. */
 
 /** Lines of a diff or command that are shown at first. The user can ask for the rest. */
 const maxDetailLines = 30

@@ -1,11 +1,11 @@
+/** A line that begins with `!`: a command of the user, which no model sees unless the user passes its output on. */
+
 import { Effect, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import * as Output from "../output/Output.ts"
 import { yesNoInquiry } from "./Questions.ts"
-
-/** A line that begins with `!`: a command of the user, which no model sees unless the user passes its output on. */
 
 /** Output beyond this is left out, from its beginning. */
 const maxOutputChars = 100_000

@@ -1,9 +1,9 @@
+/** The status line of the chat: its values, and how they are fitted into one line. */
+
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { truncate } from "../output/Columns.ts"
 import { columnsOf, number, plain, share, type Style, tokensText } from "../output/Output.ts"
-
-/** The status line of the chat: its values, and how they are fitted into one line. */
 
 /** The values of the status line. */
 export interface Status {

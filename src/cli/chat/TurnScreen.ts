@@ -1,3 +1,5 @@
+/** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
+
 import { Effect } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -32,8 +34,6 @@ import {
 } from "../output/TurnText.ts"
 import { plainTitle } from "./PastCalls.ts"
 import { preparationText } from "./StatusLine.ts"
-
-/** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
 
 const discardedNotice = "Ignore the partial answer above."
 /** Lines of a diff that are shown for a change that did not need approval. */

@@ -1,3 +1,5 @@
+/** The `agents` command: lists and shows the agents, and runs one of them. */
+
 import { Effect, Path, Schema, Stdio, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
@@ -18,8 +20,6 @@ import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
-
-/** The `agents` command: lists and shows the agents, and runs one of them. */
 
 const readTask = Effect.gen(function* () {
   const { stdin } = yield* Stdio.Stdio

@@ -1,3 +1,5 @@
+/** The `ask` command: sends one prompt to the agent, and prints the answer as text, events or one JSON document. */
+
 import { Effect, Ref, Schema, Stdio, Stream } from "effect"
 import { Command } from "effect/cli"
 import { unspecifiedReason } from "../../domain/chat/Answer.ts"
@@ -26,8 +28,6 @@ import {
   retrySentence,
   sourcesSentence
 } from "../output/TurnText.ts"
-
-/** The `ask` command: sends one prompt to the agent, and prints the answer as text, events or one JSON document. */
 
 /** An answered tool call. */
 const ToolCallRow = Schema.Struct({

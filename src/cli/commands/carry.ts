@@ -1,3 +1,5 @@
+/** Writes a session so that an agent can continue it: `rescue` for the same agent, `resume` for another one. */
+
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
@@ -18,8 +20,6 @@ import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable } from "../output/RedactionNotices.ts"
 import { kindsText, redactedCopy } from "../output/WrittenExport.ts"
-
-/** Writes a session so that an agent can continue it: `rescue` for the same agent, `resume` for another one. */
 
 /** The agents for which a session can be written. */
 const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi", "opencode"]

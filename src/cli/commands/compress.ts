@@ -1,3 +1,8 @@
+/**
+ * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
+ * file, the JSON report and the text report describe the same outcome.
+ */
+
 import { Effect, FileSystem, Layer, Option, Path, Ref, Result, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Stubborn } from "../../domain/chat/ChatEvent.ts"
@@ -62,11 +67,6 @@ import { failedModelsText, failureLine, noopReasonText, secretsText } from "../o
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { checkPlace, isSameFile, writeText, writeTranscript } from "../output/WrittenExport.ts"
-
-/**
- * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
- * file, the JSON report and the text report describe the same outcome.
- */
 
 /** A saved plan with the fingerprint of its conversation. A plan is refused when the conversation has changed since. */
 const PlanFile = Schema.Struct({ fingerprint: Schema.String, plan: Plan })

@@ -1,3 +1,8 @@
+/**
+ * The `config` command: lists, changes and checks the settings. One file: the subcommands share how keys, values and sources
+ * are read and printed.
+ */
+
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
@@ -36,11 +41,6 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { leftOutLine, noticeLine } from "../output/RuntimeText.ts"
 import { configImport } from "./configImport.ts"
-
-/**
- * The `config` command: lists, changes and checks the settings. One file: the subcommands share how keys, values and sources
- * are read and printed.
- */
 
 /** A setting, its value and its sources: the output of `list --json` and `get --json`. */
 const Row = Schema.Struct({

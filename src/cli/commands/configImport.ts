@@ -1,3 +1,5 @@
+/** The `config import` command: takes over the settings, memory, agents and skills of Gemini CLI. */
+
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -6,8 +8,6 @@ import { ImportReport } from "../../services/settings/ImportReport.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `config import` command: takes over the settings, memory, agents and skills of Gemini CLI. */
 
 /** Rows under a heading; empty without rows. */
 const section = (heading: string, rows: ReadonlyArray<ReadonlyArray<string>>): string =>

@@ -1,3 +1,5 @@
+/** The `cost` command: shows what sessions cost, and where prompt caches broke. */
+
 import { DateTime, Effect } from "effect"
 import { Command } from "effect/cli"
 import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
@@ -14,8 +16,6 @@ import { CostReport, costText, reportOf, type Reread } from "../output/CostRepor
 import * as Output from "../output/Output.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderCostPage } from "../page/CostPage.ts"
-
-/** The `cost` command: shows what sessions cost, and where prompt caches broke. */
 
 /** Returns the files that a session read more than once, and its rated compressions. */
 const insideOf = Effect.fnUntraced(function* (

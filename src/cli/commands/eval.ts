@@ -1,3 +1,5 @@
+/** The `eval` command: measures what compressions of recorded conversations leave to the agent. */
+
 import { Effect, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
@@ -12,8 +14,6 @@ import * as Input from "../flags/SharedFlags.ts"
 import { describeEvaluation, describePlanted } from "../output/EvaluationTable.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `eval` command: measures what compressions of recorded conversations leave to the agent. */
 
 /** Default size of a snapshot with planted facts, in tokens. */
 const defaultPlantedBudget = 4_000

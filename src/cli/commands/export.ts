@@ -1,3 +1,5 @@
+/** The `export` command: writes a session or a conversation to a file, in any format. */
+
 import { Effect, FileSystem, Path, Result } from "effect"
 import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -16,8 +18,6 @@ import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
 import { checkPlace, isSameFile, redactedCopy, withNotice, writeExport, writeText } from "../output/WrittenExport.ts"
-
-/** The `export` command: writes a session or a conversation to a file, in any format. */
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {

@@ -1,3 +1,5 @@
+/** The `find` command: lists and searches the sessions of every agent on this machine. */
+
 import { Clock, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
@@ -16,8 +18,6 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import { orNull, Time } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { ago } from "../output/TimeText.ts"
-
-/** The `find` command: lists and searches the sessions of every agent on this machine. */
 
 const Hit = Schema.Struct({
   /** The file, which may be one of a subagent. */

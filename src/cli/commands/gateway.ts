@@ -1,3 +1,5 @@
+/** The `gateway` command: reads its options, starts the gateway, and says where it listens. */
+
 import { Effect, type Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
@@ -13,8 +15,6 @@ import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import type { ServedPage } from "../page/Document.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
-
-/** The `gateway` command: reads its options, starts the gateway, and says where it listens. */
 
 /** Options of the gateway that the command starts. */
 export interface GatewayCommandOptions extends GatewaySetup {

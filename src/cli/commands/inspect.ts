@@ -1,3 +1,5 @@
+/** The `inspect` command: shows where the tokens of a conversation go, as text, JSON or a page. */
+
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { viewSizes } from "../../domain/evaluation/Compactions.ts"
@@ -15,8 +17,6 @@ import { Report } from "../output/InspectReport.ts"
 import { inspectFacts, inspectSections } from "../output/InspectSections.ts"
 import * as Output from "../output/Output.ts"
 import { reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
-
-/** The `inspect` command: shows where the tokens of a conversation go, as text, JSON or a page. */
 
 /** The report as text. `sizes` are the view's tokens after each message. */
 export const describe = (

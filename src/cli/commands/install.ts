@@ -1,3 +1,5 @@
+/** The commands `install` and `uninstall`, which connect this program to other agents. */
+
 import { Config, Effect, Option, Path } from "effect"
 import { Argument, Command } from "effect/cli"
 import {
@@ -25,8 +27,6 @@ import * as Input from "../flags/SharedFlags.ts"
 import { canConfirm, confirm, confirmOrFail } from "../output/Confirm.ts"
 import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The commands `install` and `uninstall`, which connect this program to other agents. */
 
 /** What `install` uses of this machine. */
 export interface InstallHost {

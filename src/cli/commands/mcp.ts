@@ -1,3 +1,5 @@
+/** The `mcp` command: serves the sessions of agents to MCP clients, on standard streams or over HTTP. */
+
 import {
   Cause,
   Config,
@@ -29,8 +31,6 @@ import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import type { InstallHost } from "./install.ts"
-
-/** The `mcp` command: serves the sessions of agents to MCP clients, on standard streams or over HTTP. */
 
 const protocols = [
   McpProtocol.v2026_07_28,

@@ -1,3 +1,5 @@
+/** The `memory` command: shows the memory and adds to it. */
+
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { MemoryBlock, MemoryScope } from "../../domain/memory/MemoryText.ts"
@@ -8,8 +10,6 @@ import { badInput, failed } from "../output/ExitError.ts"
 import { withTokens, printableLines, listText, noMemoryText, showText, totalLine } from "../output/MemoryReport.ts"
 import * as Output from "../output/Output.ts"
 import { memoryErrorLine } from "../output/RuntimeText.ts"
-
-/** The `memory` command: shows the memory and adds to it. */
 
 /** A file in the output of `show --json`. */
 const Shown = Schema.Struct({ ...MemoryBlock.fields, tokens: Schema.Natural })

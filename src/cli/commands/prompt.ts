@@ -1,3 +1,5 @@
+/** The `prompt` command: shows what an agent would send from this folder before the first message. */
+
 import { Effect, Schema, Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import { PromptSize } from "../../domain/prompt/PromptInputs.ts"
@@ -7,8 +9,6 @@ import type { PromptPreview, PromptPreviewOptions } from "../../services/runtime
 import * as Input from "../flags/SharedFlags.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `prompt` command: shows what an agent would send from this folder before the first message. */
 
 /** The output of `--json`. */
 const Shown = Schema.Struct({

@@ -1,3 +1,5 @@
+/** The `recall` command: prints what left the window of a conversation in a file. */
+
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { payload } from "../../domain/content/Content.ts"
@@ -15,8 +17,6 @@ import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `recall` command: prints what left the window of a conversation in a file. */
 
 const unknown = (file: string, handle: string): ExitError =>
   badInput(`${file} has no handle ${handle}; "palimpsest inspect ${file}" lists the handles`)

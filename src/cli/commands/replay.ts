@@ -1,3 +1,5 @@
+/** The `replay` command: plays a recorded conversation again in a window of another size, by one strategy or several. */
+
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import {
@@ -20,8 +22,6 @@ import * as Output from "../output/Output.ts"
 import { describe, Report, resultOf } from "../output/ReplayReport.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderReplayPage } from "../page/ReplayPage.ts"
-
-/** The `replay` command: plays a recorded conversation again in a window of another size, by one strategy or several. */
 
 const flags = {
   ...Input.conversation,

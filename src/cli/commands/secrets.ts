@@ -1,3 +1,5 @@
+/** The `secrets` command: shows where secrets and personal data stand in sessions, without their values. */
+
 import { Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { handleOf, Hash } from "../../domain/content/Handle.ts"
@@ -12,8 +14,6 @@ import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `secrets` command: shows where secrets and personal data stand in sessions, without their values. */
 
 /** The output of `--json`. It holds no value of a secret. */
 export const Secrets = Schema.Struct({

@@ -1,3 +1,5 @@
+/** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
+
 import { Config, Effect, identity, type Layer, Logger, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
@@ -22,8 +24,6 @@ import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
 import * as ServePage from "../page/ServePage.ts"
-
-/** The `serve` command: reads its options, starts the HTTP server, and says where it listens; makes new tokens. */
 
 const logger = Output.logger((options, words) => {
   const { annotations, cause, level, timestamp } = Logger.formatStructured.log(options)

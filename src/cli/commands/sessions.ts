@@ -1,3 +1,9 @@
+/**
+ * Manages saved sessions.
+ *
+ * One file: the subcommands share how a session is named, read and shown.
+ */
+
 import { Clock, Effect, Option, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { plainText } from "../../domain/content/Content.ts"
@@ -33,12 +39,6 @@ import { headingOf, sessionTable } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
 import { checkPlace, redactedCopy, writeExport } from "../output/WrittenExport.ts"
-
-/**
- * Manages saved sessions.
- *
- * One file: the subcommands share how a session is named, read and shown.
- */
 
 /** A session in the output of `--json`. */
 const Row = Schema.Struct({

@@ -1,3 +1,5 @@
+/** The `trust` command: marks a folder as trusted or untrusted, and lists the answers. */
+
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -7,8 +9,6 @@ import { type TrustState, Trust, TrustEntry } from "../../services/workspace/Tru
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** The `trust` command: marks a folder as trusted or untrusted, and lists the answers. */
 
 /** The output of `--list --json`. */
 const List = Schema.Struct({ folders: Schema.Array(TrustEntry) })

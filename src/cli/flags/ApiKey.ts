@@ -1,9 +1,9 @@
+/** Which models can be asked with the keys that are set, and what to do without one. */
+
 import { Effect } from "effect"
 import { accessOf, keyVariables, reachOf } from "../../domain/model/ModelRoute.ts"
 import { configuredProviders, keysThatAreSet } from "../../services/model/ModelKeys.ts"
 import { ollamaModels } from "../../services/model/OllamaModels.ts"
-
-/** Which models can be asked with the keys that are set, and what to do without one. */
 
 /** The variables that hold a key. */
 export const keyNames: Effect.Effect<ReadonlyArray<string>> = Effect.map(keysThatAreSet, (keys) =>

@@ -1,3 +1,5 @@
+/** Flags that choose a session and how it is compressed, and the session options that they make. */
+
 import { Effect } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { latestName } from "../../domain/session/SessionName.ts"
@@ -6,8 +8,6 @@ import type { HostOptions } from "../../services/runtime/AgentParts.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Input from "./SharedFlags.ts"
-
-/** Flags that choose a session and how it is compressed, and the session options that they make. */
 
 /** The flags of every command that talks to a model. */
 export const flags = {

@@ -1,3 +1,5 @@
+/** Finds what a command works on: a session, or a conversation that is none; and reads it. */
+
 import { Effect, FileSystem, Stdio, Stream } from "effect"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
@@ -11,8 +13,6 @@ import { inputName, type TranscriptError } from "../../services/transcripts/Tran
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { badInput, ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-
-/** Finds what a command works on: a session, or a conversation that is none; and reads it. */
 
 const advice = ({ kind, memory = 0 }: TranscriptError): string => {
   switch (kind) {

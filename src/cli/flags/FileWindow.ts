@@ -1,3 +1,5 @@
+/** Determines the context window of a conversation read from a file. */
+
 import { Effect } from "effect"
 import { isGoogleModel, assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -8,8 +10,6 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { noticeLine } from "../output/RuntimeText.ts"
-
-/** Determines the context window of a conversation read from a file. */
 
 /** Reads the settings of all places without their notices, because commands that only read a file do not print them. */
 export const settings = Settings.use(({ read }) => read).pipe(

@@ -1,3 +1,5 @@
+/** The settings of a gateway, served alone or within `serve`. */
+
 import { Config, Effect, Option, type Redacted } from "effect"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
@@ -5,8 +7,6 @@ import { defaultUpstreams, type Provider } from "../../domain/gateway/Route.ts"
 import type { Settings } from "../../domain/settings/Settings.ts"
 import { type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
 import { keysThatAreSet } from "../../services/model/ModelKeys.ts"
-
-/** The settings of a gateway, served alone or within `serve`. */
 
 /** How a gateway treats requests. */
 export interface GatewaySetup extends Pick<

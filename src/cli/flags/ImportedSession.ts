@@ -1,3 +1,5 @@
+/** Imports conversations of other agents as saved sessions: for `sessions import`, and for `--resume` with the id of one. */
+
 import { Clock, Effect } from "effect"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { latestName } from "../../domain/session/SessionName.ts"
@@ -12,8 +14,6 @@ import { badInput, failed } from "../output/ExitError.ts"
 import { orExit } from "../output/RuntimeText.ts"
 import { ago } from "../output/TimeText.ts"
 import * as ConversationInput from "./ConversationInput.ts"
-
-/** Imports conversations of other agents as saved sessions: for `sessions import`, and for `--resume` with the id of one. */
 
 /** Number of ids to try: the file's own id first, then new ones. */
 const maxIdAttempts = 4

@@ -1,3 +1,5 @@
+/** Makes the report and the page of a conversation, for the commands that show one. */
+
 import { Effect } from "effect"
 import type { Decision, NoopReason, Plan } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
@@ -17,8 +19,6 @@ import * as Output from "../output/Output.ts"
 import { type Page, renderPage } from "../page/Page.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as ReportFlags from "./ReportFlags.ts"
-
-/** Makes the report and the page of a conversation, for the commands that show one. */
 
 const droppedRanges = (session: Session): Report["dropped"] =>
   PersistentList.toArray(session.ranges).flatMap(({ entries, handle }) => {

@@ -1,3 +1,5 @@
+/** The address at which a command's server listens, and the tokens that it accepts. */
+
 import { Effect, Redacted, Schema, type Stdio } from "effect"
 import { Flag } from "effect/cli"
 import { localTenant, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
@@ -9,8 +11,6 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as Input from "./SharedFlags.ts"
 import { userSettings } from "./UserSettings.ts"
-
-/** The address at which a command's server listens, and the tokens that it accepts. */
 
 /** The flag `--port`. */
 export const port = (standard: number): Flag.Flag<number> =>

@@ -1,3 +1,5 @@
+/** The flags that choose what counts as a secret and what is redacted, and the searches and redactions that commands make of them. */
+
 import { Effect } from "effect"
 import { Flag } from "effect/cli"
 import { accountOf } from "../../domain/text/AccountNames.ts"
@@ -10,8 +12,6 @@ import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnsearched } from "../output/RedactionNotices.ts"
 import * as Input from "./SharedFlags.ts"
-
-/** The flags that choose what counts as a secret and what is redacted, and the searches and redactions that commands make of them. */
 
 /** The flag `--only`. */
 export const only = Input.choice(

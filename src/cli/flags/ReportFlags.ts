@@ -1,3 +1,5 @@
+/** The flags of commands that print a report: `--prices` and the table that it names, `--html` and the page. */
+
 import { Effect, Result } from "effect"
 import { parsePrices, pricesWith } from "../../domain/tokens/Prices.ts"
 import { badInput } from "../output/ExitError.ts"
@@ -5,8 +7,6 @@ import * as Output from "../output/Output.ts"
 import * as WrittenExport from "../output/WrittenExport.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./SharedFlags.ts"
-
-/** The flags of commands that print a report: `--prices` and the table that it names, `--html` and the page. */
 
 /** The flag `--prices`. */
 export const prices = Input.text("prices", "file", "JSON file of prices by model, in US dollars per million tokens")

@@ -1,11 +1,11 @@
+/** The flags that select sessions of the agents, and the notices about those that cannot be read. */
+
 import { Clock, Effect, FileSystem, Path } from "effect"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { AgentSessions, type SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as Input from "./SharedFlags.ts"
-
-/** The flags that select sessions of the agents, and the notices about those that cannot be read. */
 
 const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 

@@ -1,11 +1,11 @@
+/** The arguments and flags that commands share, and the human-readable number formats they accept. */
+
 import { Effect, FileSystem, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
-
-/** The arguments and flags that commands share, and the human-readable number formats they accept. */
 
 /** Adds examples to the help page of a command: command lines, each with what it does. */
 export const withExamples = (examples: Readonly<Record<string, string>>) =>

@@ -1,7 +1,7 @@
+/** Fits text into the columns of a terminal. */
+
 import { wrap } from "../../domain/text/Wrap.ts"
 import { columnsOf } from "./Output.ts"
-
-/** Fits text into the columns of a terminal. */
 
 /** The end of a text that stays when it is cut. */
 export type KeptEnd = "start" | "end"

@@ -1,8 +1,8 @@
+/** Asks the user of a command for confirmation. */
+
 import { Effect, Stdio } from "effect"
 import { Prompt } from "effect/cli"
 import { badInput } from "./ExitError.ts"
-
-/** Asks the user of a command for confirmation. */
 
 /** Whether the user can be asked: input and output are a terminal. */
 export const canConfirm = Effect.gen(function* () {

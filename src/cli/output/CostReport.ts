@@ -1,3 +1,5 @@
+/** What `cost` says: the document of `--json`, and the sections of the report. */
+
 import { Record, Schema } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import {
@@ -21,8 +23,6 @@ import { orNull, Time } from "./JsonFields.ts"
 import * as Output from "./Output.ts"
 import { reportText, type TextLimits } from "./ReportText.ts"
 import { iso } from "./TimeText.ts"
-
-/** What `cost` says: the document of `--json`, and the sections of the report. */
 
 const Sums = Schema.Struct({
   /** The folder, day, model or agent; for a session the path of its file. */

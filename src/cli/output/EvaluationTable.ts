@@ -1,3 +1,5 @@
+/** The table of `eval`: a row for each text that was measured, then the sums over all files. */
+
 import type { EvaluationReport, MeasuredRow, MeasuredSum } from "../../domain/evaluation/EvaluationReport.ts"
 import { type Figure, type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
 import { plantedKinds } from "../../domain/evaluation/PlantedFacts.ts"
@@ -5,8 +7,6 @@ import type { PlantedSum } from "../../domain/evaluation/PlantedGrades.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { narrowRow } from "./Columns.ts"
 import * as Output from "./Output.ts"
-
-/** The table of `eval`: a row for each text that was measured, then the sums over all files. */
 
 const cell = ({ unit }: Figure, value: number | undefined | null): string =>
   value === undefined || value === null ? "–" : unit === "mean" ? Output.number(Math.round(value)) : value.toFixed(2)

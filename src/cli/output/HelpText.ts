@@ -1,13 +1,13 @@
+/**
+ * The help pages. Effect's own formatter never wraps and lists five global flags on every page; this one keeps each line within
+ * the terminal or 100 columns, and names the global flags in one line.
+ */
+
 import { Option } from "effect"
 import type { HelpDoc } from "effect/cli"
 import { wrap } from "../../domain/text/Wrap.ts"
 import { definitions } from "./Columns.ts"
 import { columnsOf, type Style } from "./Output.ts"
-
-/**
- * The help pages. Effect's own formatter never wraps and lists five global flags on every page; this one keeps each line within
- * the terminal or 100 columns, and names the global flags in one line.
- */
 
 /** Maximum columns of a help line. */
 export const maxHelpColumns = 100

@@ -1,11 +1,11 @@
+/** The figures of two conversations beside each other. */
+
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { column, figures, type Section, table } from "../../domain/evaluation/Report.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { kindNames, type Report } from "./InspectReport.ts"
 import { number, share } from "./Output.ts"
-
-/** The figures of two conversations beside each other. */
 
 /** A row: what is counted, the figure of each, and the change from the first to the second. */
 type ComparisonRow = readonly [what: string, one: string, other: string, change: string]

@@ -1,3 +1,5 @@
+/** The document of `inspect --json`, and the names of the kinds of parts. */
+
 import { Schema } from "effect"
 import { NoopReason } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
@@ -5,8 +7,6 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
-
-/** The document of `inspect --json`, and the names of the kinds of parts. */
 
 /** The output of `inspect --json`. */
 export const Report = Schema.Struct({

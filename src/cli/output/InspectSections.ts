@@ -1,3 +1,9 @@
+/**
+ * What `inspect` says about a conversation, as sections of a report. A section without data is left out.
+ *
+ * One file: the sections follow each other in this order, and share their bars and limits.
+ */
+
 import { Array as Arr } from "effect"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
@@ -21,12 +27,6 @@ import { dollars } from "../../domain/text/NumberText.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import type { Report } from "./InspectReport.ts"
 import { number, plural, share } from "./Output.ts"
-
-/**
- * What `inspect` says about a conversation, as sections of a report. A section without data is left out.
- *
- * One file: the sections follow each other in this order, and share their bars and limits.
- */
 
 /** What the sections show besides the report. */
 export interface InspectParts {

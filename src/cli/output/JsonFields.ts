@@ -1,7 +1,7 @@
+/** Fields of the documents of `--json`. */
+
 import { Option, Schema, SchemaGetter } from "effect"
 import { iso } from "./TimeText.ts"
-
-/** Fields of the documents of `--json`. */
 
 /** A value that may be missing; the document has null then. */
 export const orNull = <A, I>(schema: Schema.Codec<A, I>) =>

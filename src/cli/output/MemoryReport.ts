@@ -1,3 +1,5 @@
+/** Shows memory files to the user: as a list with their tokens, or with their texts. */
+
 import { Effect } from "effect"
 import type { LoadedMemory } from "../../domain/memory/MemoryText.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -6,8 +8,6 @@ import { failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { noticeLine } from "./RuntimeText.ts"
 import { detailLines } from "./ToolCallText.ts"
-
-/** Shows memory files to the user: as a list with their tokens, or with their texts. */
 
 /** Escapes control characters and keeps line breaks. */
 export const printableLines = (text: string): string => detailLines(text).join("\n")

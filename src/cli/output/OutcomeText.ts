@@ -1,3 +1,5 @@
+/** Sentences about the outcome of a compression, one for each status. */
+
 import {
   callsOf,
   type Degraded,
@@ -9,8 +11,6 @@ import { viewItem, itemTokens } from "../../domain/conversation/Conversation.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import * as Output from "./Output.ts"
-
-/** Sentences about the outcome of a compression, one for each status. */
 
 /** Reasons for doing nothing. */
 export const noopReasonText: Record<NoopReason, string> = {

@@ -1,3 +1,5 @@
+/** Output of a command: the answer goes to stdout, everything else to stderr. */
+
 import { Context, Effect, Fiber, Logger, References, Schema, Stdio, Stream } from "effect"
 import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
@@ -9,8 +11,6 @@ import { wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
 import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { ExitError, failed } from "./ExitError.ts"
-
-/** Output of a command: the answer goes to stdout, everything else to stderr. */
 
 // The line that shows how far long work is: a bar, what is done of what, the time left, and what the work is.
 

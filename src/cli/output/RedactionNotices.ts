@@ -1,10 +1,10 @@
+/** Says what a search for secrets does not cover. */
+
 import { Effect } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import type { Unsearched } from "../../services/transcripts/RedactSession.ts"
 import * as Output from "./Output.ts"
-
-/** Says what a search for secrets does not cover. */
 
 const maxPlaces = 5
 

@@ -1,3 +1,5 @@
+/** What `replay` says: the document of `--json`, and the sections of the report: the figures of all strategies, then the requests and compressions of each. */
+
 import { Array as Arr, Schema } from "effect"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { Figures, noRatio, type Ratio, sumFigures } from "../../domain/evaluation/Measure.ts"
@@ -11,8 +13,6 @@ import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { ReplayedCompression, type ReplayResult } from "../../services/evaluation/Replay.ts"
 import * as Output from "./Output.ts"
 import { reportText, type TextLimits, textLimits } from "./ReportText.ts"
-
-/** What `replay` says: the document of `--json`, and the sections of the report: the figures of all strategies, then the requests and compressions of each. */
 
 /** The result of one strategy. Token counts are those of requests, by the estimator. */
 export const Result = Schema.Struct({

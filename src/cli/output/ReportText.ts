@@ -1,3 +1,5 @@
+/** A report as text for a terminal. */
+
 import { Effect } from "effect"
 import type { Block, Cell, Column, Section } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -5,8 +7,6 @@ import { wrapLines } from "../../domain/text/Wrap.ts"
 import { type KeptEnd, narrowRow, truncate } from "./Columns.ts"
 import { kindNames } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
-
-/** A report as text for a terminal. */
 
 /** How much of a report is shown. `--json` has all of it. */
 export interface TextLimits {

@@ -1,3 +1,5 @@
+/** Messages of the runtime in the words of the command line: what happened, and which flag or command helps. */
+
 import { Clock, Effect, Stdio } from "effect"
 import { latestName } from "../../domain/session/SessionName.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -11,8 +13,6 @@ import type { SettingsNotice } from "../../services/settings/Settings.ts"
 import { badInput, type ExitError, failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
-
-/** Messages of the runtime in the words of the command line: what happened, and which flag or command helps. */
 
 const trustHint = "; to trust it: palimpsest trust"
 

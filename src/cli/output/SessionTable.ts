@@ -1,3 +1,5 @@
+/** Tables of sessions for the user. */
+
 import { Clock, Effect } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { promptHeading } from "../../domain/transcripts/PromptTitle.ts"
@@ -5,8 +7,6 @@ import type { SessionSummary } from "../../services/session/SessionStore.ts"
 import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
-
-/** Tables of sessions for the user. */
 
 /** The heading of a session: its title, else the first words of the user. */
 export const headingOf = ({ firstPrompt, title }: Pick<SessionSummary, "firstPrompt" | "title">): string =>

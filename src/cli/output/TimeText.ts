@@ -1,6 +1,6 @@
-import { DateTime } from "effect"
-
 /** Formats times for the user: how long ago they were, or as ISO 8601. */
+
+import { DateTime } from "effect"
 
 const minute = 60_000
 const hour = 60 * minute

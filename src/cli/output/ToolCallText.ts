@@ -1,10 +1,10 @@
+/** Texts about tool calls for the user, in single lines. */
+
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { codePointEscape, visibleLine, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { shellTool } from "../../domain/tools/Approval.ts"
 import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
 import { number, plural, type Style } from "./Output.ts"
-
-/** Texts about tool calls for the user, in single lines. */
 
 /** Shorter durations are not shown. */
 const minShownMillis = 2_000

@@ -1,11 +1,11 @@
+/** Draws the tree of a session. A branch is indented only where the conversation went back. */
+
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { NodeKind, SessionTree, TreeNode } from "../../domain/session/SessionTree.ts"
 import { promptHeading } from "../../domain/transcripts/PromptTitle.ts"
 import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
-
-/** Draws the tree of a session. A branch is indented only where the conversation went back. */
 
 /** Kinds that are always drawn. Others are drawn if they have a label, begin or end a branch, or are the current end. */
 const drawnKinds: ReadonlySet<NodeKind> = new Set(["user", "summary", "compression"])

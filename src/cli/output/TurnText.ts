@@ -1,8 +1,8 @@
+/** The sentences about one turn: compressions, messages that do not fit, pauses and answers that are cut off. */
+
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Output from "./Output.ts"
-
-/** The sentences about one turn: compressions, messages that do not fit, pauses and answers that are cut off. */
 
 /** Says why an attempt failed, without the advice that follows, and when the next one begins. */
 export const retrySentence = ({ delay, message }: Extract<ChatEvent, { _tag: "Retry" }>): string => {

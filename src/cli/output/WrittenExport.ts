@@ -1,3 +1,5 @@
+/** A conversation in a file of any format. The name `-` stands for standard output. */
+
 import { Effect, FileSystem } from "effect"
 import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
 import { encode } from "../../domain/text/Bytes.ts"
@@ -11,8 +13,6 @@ import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { badInput, failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { tellUnsearched } from "./RedactionNotices.ts"
-
-/** A conversation in a file of any format. The name `-` stands for standard output. */
 
 /** Fails as bad input when nothing can be written there. Call it before work that takes long or costs money. */
 export const checkPlace = (file: string) =>

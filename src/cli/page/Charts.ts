@@ -1,12 +1,12 @@
-import * as Plot from "@observablehq/plot"
-import { parseHTML } from "linkedom/worker"
-
 /**
  * Draws the charts of the page as SVG without a browser.
  *
  * No other file of the command line imports third-party packages. It is loaded only when a page is written. It gets no
  * transcript text, so its output is safe to embed.
  */
+
+import * as Plot from "@observablehq/plot"
+import { parseHTML } from "linkedom/worker"
 
 /** A value at a message, counted from 1. */
 export interface Point {

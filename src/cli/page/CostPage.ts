@@ -1,11 +1,11 @@
+/** The page of `cost`: tables of what sessions cost, and where caches broke. */
+
 import { Effect } from "effect"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { costHeading, type CostReport, costSections, type Dimension, shortName } from "../output/CostReport.ts"
 import { renderDocument } from "./Document.ts"
 import { markup } from "./Markup.ts"
 import { plainLink, reportPage } from "./ReportPage.ts"
-
-/** The page of `cost`: tables of what sessions cost, and where caches broke. */
 
 const dimensions: ReadonlyArray<Dimension> = ["day", "session", "folder", "model", "agent"]
 

@@ -1,10 +1,10 @@
+/** The frames of all pages: one HTML document each, whose content security policy allows only its own style sheet and script. */
+
 import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 import { serveSheet } from "./ServeScript.ts"
 import { script, sheet } from "./Sheet.ts"
-
-/** The frames of all pages: one HTML document each, whose content security policy allows only its own style sheet and script. */
 
 /** The hash that identifies a text of the page in its content security policy. */
 const policyHash = Effect.fnUntraced(function* (text: string) {

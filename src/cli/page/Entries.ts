@@ -1,3 +1,9 @@
+/**
+ * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
+ * that a browser can open the page, and the page says which. Time and memory are linear in the conversation, and the size of
+ * the page is bounded.
+ */
+
 import { Effect, Predicate } from "effect"
 import { isCall, isResponse } from "../../domain/content/Content.ts"
 import {
@@ -24,12 +30,6 @@ import { number, plural } from "../output/Output.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 import { type PartLook, partMarkup, partTexts, roomOf } from "./Parts.ts"
 import { bar } from "./ReportPage.ts"
-
-/**
- * The list of all messages on the page, one row each, to unfold. For a very long conversation some messages are left out, so
- * that a browser can open the page, and the page says which. Time and memory are linear in the conversation, and the size of
- * the page is bounded.
- */
 
 /** Maximum number of rows on a page. */
 export const rowLimit = 5_000

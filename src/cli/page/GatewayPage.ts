@@ -1,8 +1,8 @@
+/** The page of the gateway, which shows the totals of its metrics. */
+
 import { servedPage } from "./Document.ts"
 import { markup } from "./Markup.ts"
 import { tokenScript } from "./ServeScript.ts"
-
-/** The page of the gateway, which shows the totals of its metrics. */
 
 /** The script of the gateway's page: it reads the metrics and shows their totals. */
 const gatewayScript = `

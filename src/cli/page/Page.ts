@@ -1,3 +1,5 @@
+/** The page of `inspect`: figures and charts of a conversation, and the list of its messages. */
+
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
 import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
@@ -19,8 +21,6 @@ import * as Entries from "./Entries.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
 import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
-
-/** The page of `inspect`: figures and charts of a conversation, and the list of its messages. */
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {

@@ -1,3 +1,5 @@
+/** The data of the charts on the page of `inspect`. */
+
 import {
   type Conversation,
   entries,
@@ -9,8 +11,6 @@ import type { Report } from "../output/InspectReport.ts"
 import { maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart, MarkedPoint, Point } from "./Charts.ts"
-
-/** The data of the charts on the page of `inspect`. */
 
 /** Maximum points of a chart line; more cannot be distinguished. */
 const pointLimit = 800

@@ -1,3 +1,5 @@
+/** The parts of a message on the page: their exact texts, and rendered forms of Markdown and edits. */
+
 import { Predicate } from "effect"
 import { isCall, isMedia, isResponse, outputText, type Part } from "../../domain/content/Content.ts"
 import { type Entry, type ShortenedPart, sourceOf } from "../../domain/conversation/Conversation.ts"
@@ -9,8 +11,6 @@ import { kindNames } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import { escape, type Html, markup, none, preformatted, trusted } from "./Markup.ts"
 import { swatch } from "./ReportPage.ts"
-
-/** The parts of a message on the page: their exact texts, and rendered forms of Markdown and edits. */
 
 // Renders texts of a conversation: Markdown is laid out, and lines of diffs are coloured. Everything is escaped, no
 // text becomes a link, and `<pre>` contains exact texts only.

@@ -1,10 +1,10 @@
+/** The page with the reference of an HTTP API, made from its OpenAPI document. It has no script. */
+
 import type { Effect } from "effect"
 import type { OpenApi } from "effect/http-api"
 import { schemaText } from "../../domain/serve/SchemaText.ts"
 import { type ServedPage, servedPage } from "./Document.ts"
 import { type Html, markup, none } from "./Markup.ts"
-
-/** The page with the reference of an HTTP API, made from its OpenAPI document. It has no script. */
 
 type Spec = OpenApi.OpenAPISpec
 type Operation = OpenApi.OpenAPISpecOperation

@@ -1,3 +1,5 @@
+/** The page of `replay`: strategies side by side. */
+
 import { Effect } from "effect"
 import { replayVerdict } from "../../domain/evaluation/ReplayVerdict.ts"
 import { number, plural } from "../output/Output.ts"
@@ -7,8 +9,6 @@ import { renderDocument } from "./Document.ts"
 import { type Html, markup } from "./Markup.ts"
 import { thinned } from "./PageCharts.ts"
 import { baseName, figure, plainLink, reportPage, sentence } from "./ReportPage.ts"
-
-/** The page of `replay`: strategies side by side. */
 
 /** The class of a strategy's line: the colours repeat after four. */
 const series = (index: number): string => `series-${index % 4}`

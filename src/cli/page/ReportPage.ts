@@ -1,3 +1,5 @@
+/** A report as markup of a page, with the bars and colours of the kinds of parts. */
+
 import { Effect } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
@@ -9,8 +11,6 @@ import { kindNames } from "../output/InspectReport.ts"
 import { number, share } from "../output/Output.ts"
 import type { Chart } from "./Charts.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
-
-/** A report as markup of a page, with the bars and colours of the kinds of parts. */
 
 /** The colour square of a kind. */
 export const swatch = (kind: PartKind): Html => markup`<i class="swatch k-${kind}"></i>`

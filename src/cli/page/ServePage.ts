@@ -1,8 +1,8 @@
+/** The page of the server, which shows its sessions: the markup without its script. */
+
 import { servedPage } from "./Document.ts"
 import { markup } from "./Markup.ts"
 import { serveScript } from "./ServeScript.ts"
-
-/** The page of the server, which shows its sessions: the markup without its script. */
 
 const body = markup`<a class="skip" href="#main">To the sessions</a>
 <header>

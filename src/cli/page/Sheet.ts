@@ -1,9 +1,9 @@
-import { PartKind } from "../../domain/evaluation/PartKind.ts"
-
 /**
  * The style sheet and the script of the page, which works without a network. Both are the same on every page, so that the
  * page's policy can name them by their hashes. They never contain text of a transcript.
  */
+
+import { PartKind } from "../../domain/evaluation/PartKind.ts"
 
 /**
  * Colours come in pairs, for light and dark. Those of kinds follow Paul Tol's muted scheme, which is safe for colour-blind

@@ -1,3 +1,5 @@
+/** Reads what a tool call did from its name, its arguments and its response. */
+
 import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../content/Content.ts"
 import { type Action, type Command, removed, written } from "./Action.ts"
@@ -5,8 +7,6 @@ import { commandIn, patchIn, pathsIn, queryIn, readsByCommand, todosIn, toolKind
 import { exitAlone, printedExit, printedOutput, type ScriptCall, scriptCalls, scriptResult } from "./ExecScript.ts"
 import { shellFileActions } from "./ShellEffects.ts"
 import { answerText, exitCode, wasNotMade } from "./ToolResults.ts"
-
-/** Reads what a tool call did from its name, its arguments and its response. */
 
 const patchedFile = /^\*\*\* (Add|Update|Delete) File: (.+)$(?:\n\*\*\* Move to: (.+)$)?/gm
 

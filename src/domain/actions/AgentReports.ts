@@ -1,11 +1,11 @@
+/** What other agents report to the one whose session it is: in the result of a call, or in a later message of the program. */
+
 import { Predicate } from "effect"
 import type { Part } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { textsBetween } from "../text/TextsBetween.ts"
 import { answersInStates, toolKind } from "./AgentTools.ts"
 import { answerTexts } from "./ToolResults.ts"
-
-/** What other agents report to the one whose session it is: in the result of a call, or in a later message of the program. */
 
 /** A result that only says that the agent runs (Claude Code). */
 const started = /^(?:Async agent launched|Spawned successfully)/

@@ -1,9 +1,9 @@
-import { Predicate } from "effect"
-
 /**
  * The tools of the agents: which name, with which arguments, does what. Everything that reads what an agent did (evidence,
  * inspection, `find`, replays) reads this table, and no other file names a tool or an argument of another agent.
  */
+
+import { Predicate } from "effect"
 
 /** What a tool does. */
 export type ToolKind =

@@ -1,11 +1,11 @@
-import type { Part } from "../content/Content.ts"
-import { endOf } from "../text/MatchAt.ts"
-import { answerTexts } from "./ToolResults.ts"
-
 /**
  * Codex's `exec` (0.14x with newer models): one tool whose input is a script that calls the other tools,
  * `const r = await tools.exec_command({ cmd: "npm test" }); text(r.output)`. Reads the calls out of the script, without running it.
  */
+
+import type { Part } from "../content/Content.ts"
+import { endOf } from "../text/MatchAt.ts"
+import { answerTexts } from "./ToolResults.ts"
 
 /** A value of a script, and where it ends. Undefined as a value: it is not written as a literal. */
 interface Literal {

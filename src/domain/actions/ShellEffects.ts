@@ -1,8 +1,8 @@
+/** What a shell command did to files, as far as its text shows: in shells of Unix, in PowerShell and in `cmd`. */
+
 import { type Action, removed, written } from "./Action.ts"
 import { isDryRun, taskWords } from "./ProgramTask.ts"
 import { type SimpleCommand, simpleCommands } from "./ShellLine.ts"
-
-/** What a shell command did to files, as far as its text shows: in shells of Unix, in PowerShell and in `cmd`. */
 
 const isPlainPath = (path: string): boolean => /[\w]/.test(path) && !/[*?$`{}]/.test(path) && !path.startsWith("/dev/")
 

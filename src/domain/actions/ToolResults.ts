@@ -1,11 +1,11 @@
+/** The forms in which each agent's tools answer: exit codes, signals, and the labels around what a command printed. */
+
 import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../content/Content.ts"
 import { responseText } from "../content/MediaBlocks.ts"
 import { lastUnits } from "../text/Bytes.ts"
 import { isJson } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-
-/** The forms in which each agent's tools answer: exit codes, signals, and the labels around what a command printed. */
 
 /** Returns the texts of a response, one for each block that the tool gave. */
 export const answerTexts = (part: Part | undefined): ReadonlyArray<string> => {

@@ -1,3 +1,9 @@
+/**
+ * The definition of an agent, and the parser of its file: Markdown with YAML front matter, as in Gemini CLI.
+ *
+ * One file: the shape of a definition and the parser that reports its errors change together.
+ */
+
 import { Predicate, Result, Schema, SchemaAST } from "effect"
 import { parse } from "effect/encoding/Yaml"
 import { firstUnits } from "../text/Bytes.ts"
@@ -5,12 +11,6 @@ import { errorText } from "../text/ErrorText.ts"
 import { fromJson, parseJson } from "../text/JsonText.ts"
 import { oneLine } from "../text/OneLine.ts"
 import { McpServersSettings } from "../tools/McpServer.ts"
-
-/**
- * The definition of an agent, and the parser of its file: Markdown with YAML front matter, as in Gemini CLI.
- *
- * One file: the shape of a definition and the parser that reports its errors change together.
- */
 
 /** A structured result of an agent. */
 export interface AgentOutput {

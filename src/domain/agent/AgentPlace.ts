@@ -1,11 +1,11 @@
-import { Result, Schema } from "effect"
-import { fromJson } from "../text/JsonText.ts"
-import { ApprovalMode } from "../tools/Approval.ts"
-
 /**
  * The place of an agent among the agents that started one another, in this process and above it. A process that an agent starts (an agent, a
  * command, a hook, an MCP server) inherits its place in one environment variable, so that limits hold for all of them together.
  */
+
+import { Result, Schema } from "effect"
+import { fromJson } from "../text/JsonText.ts"
+import { ApprovalMode } from "../tools/Approval.ts"
 
 /** The limits of a place. */
 const PlaceLimits = Schema.Struct({

@@ -1,6 +1,6 @@
-import { Schema } from "effect"
-
 /** The result of an agent that another agent or the user started. */
+
+import { Schema } from "effect"
 
 /** Why an agent's work ended. */
 export const TerminateReason = Schema.Literals([

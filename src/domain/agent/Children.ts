@@ -1,7 +1,7 @@
+/** The agents that one agent started: which owe a message, which may be forgotten. Every change returns a new value. */
+
 import * as AgentHistory from "../conversation/AgentHistory.ts"
 import type { AgentResult } from "./AgentResult.ts"
-
-/** The agents that one agent started: which owe a message, which may be forgotten. Every change returns a new value. */
 
 /** A started agent. `Link` is what its parent reaches it by. */
 export interface Child<Link> {

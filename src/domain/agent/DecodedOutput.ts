@@ -1,7 +1,7 @@
+/** Converts the output of a program to readable text, whatever bytes it contains. */
+
 import { joinBytes } from "../text/Bytes.ts"
 import type { KeptOutput } from "../text/HeadAndTail.ts"
-
-/** Converts the output of a program to readable text, whatever bytes it contains. */
 
 const decoder = new TextDecoder("utf-8")
 

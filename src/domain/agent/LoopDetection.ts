@@ -1,8 +1,8 @@
+/** Detects loops of an agent without a model, from its calls and its text. The limits are those of Gemini CLI, March 2026. */
+
 import type { LoopKind } from "../chat/ChatEvent.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
 import { RepeatedText } from "./RepeatedText.ts"
-
-/** Detects loops of an agent without a model, from its calls and its text. The limits are those of Gemini CLI, March 2026. */
 
 /** The maximum number of calls in a cycle, as in Gemini CLI, March 2026. */
 const maxCycleLength = 5

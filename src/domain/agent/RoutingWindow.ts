@@ -1,9 +1,9 @@
-import { type Content, isCall, isResponse, isThought, type Part } from "../content/Content.ts"
-
 /**
  * Selects the part of a conversation that a routing or loop-checking model sees: the last messages, without those that hold only tool calls or
  * results.
  */
+
+import { type Content, isCall, isResponse, isThought, type Part } from "../content/Content.ts"
 
 /** The size of a routing window. */
 export interface RoutingSize {

@@ -1,8 +1,8 @@
+/** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
+
 import { Result, Schema } from "effect"
 import { oneLine } from "../text/OneLine.ts"
 import { frontMatter } from "./AgentDefinition.ts"
-
-/** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
 
 /** The content of `SKILL.md`. */
 export interface SkillFile {

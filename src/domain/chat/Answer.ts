@@ -1,3 +1,5 @@
+/** Builds one answer from the pieces of a stream, and validates it as Gemini CLI does. */
+
 import { type Content, type FunctionCall, isCall, isText, isThought, type Part } from "../content/Content.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
 import { withoutHiddenText } from "../text/HiddenText.ts"
@@ -5,8 +7,6 @@ import { isTooDeep, maxDepth } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { maxAnswerParts, outputLimit } from "../wire/AnswerReader.ts"
 import type { AnswerFault } from "./ChatEvent.ts"
-
-/** Builds one answer from the pieces of a stream, and validates it as Gemini CLI does. */
 
 /** The Gemini API's word for a missing finish reason: an answer that calls a tool may lack one. */
 export const unspecifiedReason = "FINISH_REASON_UNSPECIFIED"

@@ -1,10 +1,10 @@
+/** The events that a chat reports while a turn runs, with the statuses, faults and limits in them. */
+
 import { Schema } from "effect"
 import { FunctionCall } from "../content/Content.ts"
 import { EntryId } from "../conversation/Conversation.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
 import { Display } from "../tools/ToolResult.ts"
-
-/** The events that a chat reports while a turn runs, with the statuses, faults and limits in them. */
 
 /** Why an answer cannot be used, in the order in which it is checked. */
 export const AnswerFault = Schema.Literals([

@@ -1,7 +1,7 @@
+/** Splits a text into the words that may be anchors. Reads each character once, because every message is read for its names. */
+
 import { endOf } from "../text/MatchAt.ts"
 import { hasWindowsPaths, windowsPathAt } from "./WindowsPaths.ts"
-
-/** Splits a text into the words that may be anchors. Reads each character once, because every message is read for its names. */
 
 /** The classes of a character: bits of `classes`. */
 const begins = 1

@@ -1,11 +1,11 @@
+/** Finds anchors by their shape: facts that a snapshot must not lose because nothing can reconstruct them. */
+
 import { callsIn } from "../actions/Actions.ts"
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { eachWord } from "./AnchorWords.ts"
 import { isWindowsPath } from "./WindowsPaths.ts"
-
-/** Finds anchors by their shape: facts that a snapshot must not lose because nothing can reconstruct them. */
 
 /** The kind of an anchor: a path, an address, a name, an id or a number. */
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"

@@ -1,9 +1,9 @@
+/** Finds the tool calls of entries together with their responses. */
+
 import { isResponse, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { callPairs } from "../conversation/CallPairs.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-
-/** Finds the tool calls of entries together with their responses. */
 
 /** A response or a call, its handle, and its tokens. */
 export interface PartOfEntry {

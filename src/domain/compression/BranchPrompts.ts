@@ -1,6 +1,6 @@
-import type { EntryId } from "../conversation/Conversation.ts"
-
 /** What a model is asked for when a branch of a conversation is left, and how its summary stands in the conversation. */
+
+import type { EntryId } from "../conversation/Conversation.ts"
 
 /** The most tokens that the summary of a branch may have. */
 export const maxBranchSummaryTokens = 2_048

@@ -1,3 +1,5 @@
+/** The rules that the laws impose on what a strategy returns, whoever wrote it. */
+
 import { type Content, isCall, isMedia, isResponse, type Part } from "../content/Content.ts"
 import { cleanCuts } from "../conversation/CleanCuts.ts"
 import {
@@ -11,8 +13,6 @@ import {
 } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { unprotect } from "../text/UntrustedText.ts"
-
-/** The rules that the laws impose on what a strategy returns, whoever wrote it. */
 
 const unknownMessage = "it names a message that the window does not show"
 const separatedCall = "it separates a call from its response"

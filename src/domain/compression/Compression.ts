@@ -1,9 +1,9 @@
+/** The plan of a compression and its possible outcomes: the values that strategies, the workflow and the log share. */
+
 import { Schema } from "effect"
 import { type Conversation, compressed, EntryId, Patch } from "../conversation/Conversation.ts"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
 import { TokenCount, Usage, tokenCount } from "../tokens/Tokens.ts"
-
-/** The plan of a compression and its possible outcomes: the values that strategies, the workflow and the log share. */
 
 /** One step of a plan. */
 export const PlanStep = Schema.TaggedUnion({

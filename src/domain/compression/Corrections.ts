@@ -1,3 +1,5 @@
+/** Applies the corrections that a model made to its own answer. */
+
 import {
   isSnapshot,
   mergeSnapshots,
@@ -8,8 +10,6 @@ import {
   snapshotOf
 } from "./Snapshot.ts"
 import { withdrawn } from "./SummaryPrompts.ts"
-
-/** Applies the corrections that a model made to its own answer. */
 
 const isWithdrawn = ({ text }: SnapshotItem): boolean => new RegExp(`: ${withdrawn}\\.?$`, "i").test(text.trim())
 

@@ -1,3 +1,8 @@
+/**
+ * Finds facts in a model's snapshot that do not occur in the conversation, because the model invented or altered them. Exact
+ * facts (paths, addresses, ids, numbers) are removed, because the agent would rely on them. Names are only reported.
+ */
+
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type AnchorKind, eachAnchor, entryText } from "./Anchors.ts"
@@ -10,11 +15,6 @@ import {
   type Snapshot,
   userWordsIn
 } from "./Snapshot.ts"
-
-/**
- * Finds facts in a model's snapshot that do not occur in the conversation, because the model invented or altered them. Exact
- * facts (paths, addresses, ids, numbers) are removed, because the agent would rely on them. Names are only reported.
- */
 
 const exact: ReadonlySet<AnchorKind> = new Set(["path", "url", "id", "number"])
 

@@ -1,6 +1,6 @@
-import { makerOf } from "../model/ModelLimits.ts"
-
 /** Chooses the model for each job beside the conversation: compression, summaries of outputs, titles, routing and more. */
+
+import { makerOf } from "../model/ModelLimits.ts"
 
 /** The jobs that models do besides the conversation itself. */
 export type Purpose = "compression" | "tool-summary" | "title" | "router" | "edit" | "loop" | "loop-confirmation"

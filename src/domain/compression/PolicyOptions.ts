@@ -1,8 +1,8 @@
+/** The options that all compression strategies share, with the models that write summaries. */
+
 import { Schema } from "effect"
 import { OutputForm } from "../conversation/ToolOutputShortening.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
-
-/** The options that all compression strategies share, with the models that write summaries. */
 
 const Fraction = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
 

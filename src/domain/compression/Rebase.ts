@@ -1,6 +1,6 @@
-import { type Conversation, entryId, type Patch, view } from "../conversation/Conversation.ts"
-
 /** Carries a compression over to a later state of its conversation. */
+
+import { type Conversation, entryId, type Patch, view } from "../conversation/Conversation.ts"
 
 /** Whether the later view is the earlier one with more at its end. Walks over what was added only. */
 const extendsView = (later: Conversation, earlier: Conversation): boolean => {

@@ -1,9 +1,9 @@
+/** A conversation as one text for a model that summarises it: nothing in it can be taken for a turn of its own. */
+
 import { answerText } from "../actions/ToolResults.ts"
 import { isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-
-/** A conversation as one text for a model that summarises it: nothing in it can be taken for a turn of its own. */
 
 /** How much of each message is shown. */
 export interface SerializeOptions {

@@ -1,3 +1,5 @@
+/** The text that replaces what left the window, `<state_snapshot>`: reads, writes, merges and protects it. */
+
 import { Brand } from "effect"
 import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
 import { closedPart } from "../text/TextsBetween.ts"
@@ -5,8 +7,6 @@ import { isTime } from "../text/Time.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { shortForm, wordsTag, writtenOut } from "./SnapshotShorthand.ts"
-
-/** The text that replaces what left the window, `<state_snapshot>`: reads, writes, merges and protects it. */
 
 /**
  * The sections of a `<state_snapshot>`, the text that replaces the part of a conversation that left the window. Older

@@ -1,7 +1,7 @@
+/** The words around a snapshot, by which a later compression finds what it stands for. */
+
 import { type Handle, isHandle } from "../content/Handle.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
-
-/** The words around a snapshot, by which a later compression finds what it stands for. */
 
 /** What the model says to a snapshot, where two messages of the user must not follow each other. */
 export const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."

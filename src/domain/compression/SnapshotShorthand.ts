@@ -1,10 +1,10 @@
-import { closedPart } from "../text/TextsBetween.ts"
-
 /**
  * Short forms of neighbouring statements of a snapshot: messages of the user in one element, files below their folder, items
  * below their status. `shortForm` makes them when a snapshot is rendered, `writtenOut` expands them before it is read, so that
  * all other code sees each statement by itself.
  */
+
+import { closedPart } from "../text/TextsBetween.ts"
 
 /** The tag around an exact span of the user's text. */
 export const wordsTag = "user_words"

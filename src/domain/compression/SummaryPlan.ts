@@ -1,3 +1,5 @@
+/** Plans of the strategies that keep the newest messages and replace the rest by one summary (`pi`, `openclaw`). */
+
 import { cleanCuts, pendingFrom } from "../conversation/CleanCuts.ts"
 import {
   beginsTurn,
@@ -13,8 +15,6 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 import type { Decision } from "./Compression.ts"
 import type { PolicyOptions } from "./PolicyOptions.ts"
-
-/** Plans of the strategies that keep the newest messages and replace the rest by one summary (`pi`, `openclaw`). */
 
 /** Where a conversation is cut: what is before leaves, what is from there on stays. */
 interface Cut {

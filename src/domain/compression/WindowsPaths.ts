@@ -1,7 +1,7 @@
+/** Finds paths of Windows in a text, where a backslash may be a separator of folders or begin an escape. */
+
 import { cmdlet } from "../actions/ShellLine.ts"
 import { endOf } from "../text/MatchAt.ts"
-
-/** Finds paths of Windows in a text, where a backslash may be a separator of folders or begin an escape. */
 
 const segment = "[\\p{L}\\p{N}_.@+$~#-]{1,128}"
 /** A folder whose name has several words, as `Program Files (x86)`. */

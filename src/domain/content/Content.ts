@@ -1,11 +1,11 @@
-import { Predicate, Schema } from "effect"
-import { decode, encode } from "../text/Bytes.ts"
-import { type SourceText, spelledSurrogate } from "../text/JsonSource.ts"
-
 /**
  * One message of a conversation in the wire shape of the Gemini API: a role and parts. Unknown keys (thought signatures, cache hints, future
  * additions) pass through unchanged.
  */
+
+import { Predicate, Schema } from "effect"
+import { decode, encode } from "../text/Bytes.ts"
+import { type SourceText, spelledSurrogate } from "../text/JsonSource.ts"
 
 const open = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.StructWithRest(Schema.Struct(fields), [Schema.Record(Schema.String, Schema.Unknown)])

@@ -1,7 +1,7 @@
+/** Counts the pages of PDF documents by their page tree. */
+
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Bytes } from "./Base64Bytes.ts"
-
-/** Counts the pages of PDF documents by their page tree. */
 
 /** The maximum number of pages that the API accepts. */
 const maxPages = 1_000

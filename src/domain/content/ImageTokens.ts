@@ -1,6 +1,6 @@
-import { bigEndian, type Bytes, find, hasAscii, littleEndian, maxSegments } from "./Base64Bytes.ts"
-
 /** Estimates the tokens of images by the size in their headers. */
+
+import { bigEndian, type Bytes, find, hasAscii, littleEndian, maxSegments } from "./Base64Bytes.ts"
 
 /** Tokens of an image that fits one tile, and of every tile of a larger one. */
 export const tileTokens = 258

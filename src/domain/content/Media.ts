@@ -1,9 +1,3 @@
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { type Bytes, bytesOf, hasAscii } from "./Base64Bytes.ts"
-import { documentPages } from "./DocumentPages.ts"
-import { imageBytesTokens, imageSize, isContainer, tileTokens } from "./ImageTokens.ts"
-import { secondsOf, statedSeconds } from "./MediaDuration.ts"
-
 /**
  * Tokens of media by the rules that the Gemini API documents: images by tiles, documents by pages, sound and video by seconds.
  *
@@ -11,6 +5,12 @@ import { secondsOf, statedSeconds } from "./MediaDuration.ts"
  * guess stands for what cannot be read. Models with a media resolution count otherwise; the counts that their API reports correct
  * the estimate (`Calibration`).
  */
+
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import { type Bytes, bytesOf, hasAscii } from "./Base64Bytes.ts"
+import { documentPages } from "./DocumentPages.ts"
+import { imageBytesTokens, imageSize, isContainer, tileTokens } from "./ImageTokens.ts"
+import { secondsOf, statedSeconds } from "./MediaDuration.ts"
 
 /** Tokens of a page of a document. */
 export const pageTokens = 258

@@ -1,12 +1,12 @@
-import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { bytesOf } from "./Base64Bytes.ts"
-import { isMedia, isResponse, outputText, type Part, type Role } from "./Content.ts"
-
 /**
  * Media in a tool's result, in the forms in which agents and dialects write them. Results keep the form in which they were read, so that they can be
  * written again; what counts, shortens, shows or sends them asks here, so that an image is an image wherever it stands.
  */
+
+import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import { bytesOf } from "./Base64Bytes.ts"
+import { isMedia, isResponse, outputText, type Part, type Role } from "./Content.ts"
 
 /** The type of an image whose block does not name it. */
 const anyImage = "image/*"

@@ -1,7 +1,7 @@
+/** Reads the duration of sound and video from file headers. */
+
 import { bigEndian, type Bytes, hasAscii, littleEndian, maxSegments } from "./Base64Bytes.ts"
 import { isContainer } from "./ImageTokens.ts"
-
-/** Reads the duration of sound and video from file headers. */
 
 /** The maximum number of seconds that the API accepts: nine and a half hours. */
 const maxSeconds = 34_200

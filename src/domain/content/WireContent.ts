@@ -1,6 +1,6 @@
-import type { Content, Part } from "./Content.ts"
-
 /** Contents as the Gemini API takes them, without the keys under which `effect/ai` carries its own data. */
+
+import type { Content, Part } from "./Content.ts"
 
 /** The key under which contents carry the `effect/ai` options of messages and parts. */
 export const optionsKey = "providerMetadata"

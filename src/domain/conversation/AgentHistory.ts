@@ -1,10 +1,10 @@
-import { firstUnits } from "../text/Bytes.ts"
-import { redact } from "../text/Redaction.ts"
-
 /**
  * The messages between an agent and a subagent that it started, as the agent may read them again. They hold no secrets, and
  * each block and the whole have a maximum length.
  */
+
+import { firstUnits } from "../text/Bytes.ts"
+import { redact } from "../text/Redaction.ts"
 
 /** The author of a block: the agent that started the subagent (`you`), the subagent (`agent`), or the runtime. */
 export type Voice = "you" | "agent" | "runtime"

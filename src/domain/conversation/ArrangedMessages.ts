@@ -1,11 +1,11 @@
-import { type MessageCodec, type MessageGroup, shortenedMessages } from "../wire/MessageCodec.ts"
-import { type Conversation, entries, type Entry, inserted, sequenceOf, view, type ViewItem } from "./Conversation.ts"
-import { writtenContent } from "./Projection.ts"
-
 /**
  * Arranges the view of a conversation back into the messages of a caller that keeps them in a form of its own: the gateway's clients, prompts of
  * `effect/ai`, and programs that call `Compress.*`.
  */
+
+import { type MessageCodec, type MessageGroup, shortenedMessages } from "../wire/MessageCodec.ts"
+import { type Conversation, entries, type Entry, inserted, sequenceOf, view, type ViewItem } from "./Conversation.ts"
+import { writtenContent } from "./Projection.ts"
 
 /** The messages of the caller behind an entry, by index: the first, and the one after the last. */
 export interface MessageRange {

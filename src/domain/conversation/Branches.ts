@@ -1,3 +1,5 @@
+/** Goes back in a conversation, and finds what is on the branches that were left. */
+
 import * as PersistentList from "../text/PersistentList.ts"
 import {
   type Conversation,
@@ -11,8 +13,6 @@ import {
   type PastSegment,
   turned
 } from "./Conversation.ts"
-
-/** Goes back in a conversation, and finds what is on the branches that were left. */
 
 /**
  * Returns the entry at the end of a conversation: the last message, or what a compression in force inserted after it. Null when

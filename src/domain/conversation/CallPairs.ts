@@ -1,6 +1,6 @@
-import { type Content, type FunctionCall, isCall, isResponse, type Part } from "../content/Content.ts"
-
 /** Pairs tool calls with their responses. */
+
+import { type Content, type FunctionCall, isCall, isResponse, type Part } from "../content/Content.ts"
 
 /** The place of a part: index of the message, index of the part. */
 export interface PartPlace {

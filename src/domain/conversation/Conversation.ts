@@ -1,3 +1,5 @@
+/** The conversation as a value: its entries, the view of the model, and the compressions that can be undone. */
+
 import { Schema } from "effect"
 import { Content, hasResponses, isCall, isResponse, Part } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
@@ -5,8 +7,6 @@ import * as PersistentList from "../text/PersistentList.ts"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
 import { callPairs, type PartPlace } from "./CallPairs.ts"
 import { BoundedResult, boundedPart } from "./ToolOutputBound.ts"
-
-/** The conversation as a value: its entries, the view of the model, and the compressions that can be undone. */
 
 /** The id of an entry: `e1`, `e2`, … in order of creation, including inserted entries. */
 export const EntryId = Schema.String.check(Schema.isPattern(/^e[1-9]\d*$/)).pipe(Schema.brand("EntryId"))

@@ -1,7 +1,7 @@
+/** Selects the messages of a history that are sent, by Gemini CLI's rules for valid messages. */
+
 import type { Content, Part } from "../content/Content.ts"
 import { itemParts, type ViewItem } from "./Conversation.ts"
-
-/** Selects the messages of a history that are sent, by Gemini CLI's rules for valid messages. */
 
 /** The rule for a valid model message: Gemini CLI's of March 2026 (`older`) or its later one (`newer`). */
 export type ValidityRule = "older" | "newer"

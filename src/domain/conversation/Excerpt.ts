@@ -1,11 +1,11 @@
+/** Excerpts of long texts: by lines, by pattern, within a token budget. */
+
 import { Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import { countLines, lineEnd, passBreaks } from "../text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { beginning, fittingPart, scan } from "../tokens/Tokens.ts"
-
-/** Excerpts of long texts: by lines, by pattern, within a token budget. */
 
 /** Selects a part of a stored text. Lines count from 1, both ends included. */
 export const Selection = Schema.Struct({

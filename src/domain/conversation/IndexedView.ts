@@ -1,14 +1,14 @@
+/**
+ * An index of a view for planning: sums, call pairs and the size of the request. Indexing a view that grew takes time
+ * in the number of new messages only.
+ */
+
 import { isResponse, isText } from "../content/Content.ts"
 import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { isCleanCut } from "./CleanCuts.ts"
 import type { ViewItem } from "./Conversation.ts"
 import { Projector, requestTokens } from "./Projection.ts"
-
-/**
- * An index of a view for planning: sums, call pairs and the size of the request. Indexing a view that grew takes time
- * in the number of new messages only.
- */
 
 /** Tokens that an output takes once it is shortened, as plans estimate it. */
 export const shortenedTokens = 600

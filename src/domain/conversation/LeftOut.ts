@@ -1,11 +1,11 @@
+/** Media that a provider refuses, and what stands in their place: content that a tool brought in has to have a way out. */
+
 import { Predicate } from "effect"
 import { isMedia, isResponse, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { responseContent, splitMedia } from "../content/MediaBlocks.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
-
-/** Media that a provider refuses, and what stands in their place: content that a tool brought in has to have a way out. */
 
 /** A part of the view with media. */
 export interface MediaPlace {

@@ -1,11 +1,11 @@
+/** Finds old tool results of which only the ends are shown, so that newer ones have room. */
+
 import { isErrorResponse, isResponse, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 import { resultText } from "./ToolOutputBound.ts"
-
-/** Finds old tool results of which only the ends are shown, so that newer ones have room. */
 
 /** Limits of masking, in the model's tokens. */
 export interface MaskLimits {

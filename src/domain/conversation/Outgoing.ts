@@ -1,3 +1,5 @@
+/** Makes the contents of each request of a chat from its view, reusing those of the request before. */
+
 import { type Content, isResponse, type Part, withoutSignatures, withSignature } from "../content/Content.ts"
 import { wireContent } from "../content/WireContent.ts"
 import { makerOf } from "../model/ModelLimits.ts"
@@ -5,8 +7,6 @@ import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
-
-/** Makes the contents of each request of a chat from its view, reusing those of the request before. */
 
 /** The size of a request. */
 export interface OutgoingSize {

@@ -1,3 +1,9 @@
+/**
+ * Projects the view to the messages that are sent, which have to be legal. Empty messages are left out, a call without a
+ * response gets one that says so, and a response without a call becomes a marked note with its handle. The log is not
+ * changed.
+ */
+
 import { type Content, isCall, isResponse, type Part, partJson, response } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { wireContent } from "../content/WireContent.ts"
@@ -17,12 +23,6 @@ import {
   type ViewItem
 } from "./Conversation.ts"
 import { isValidPart } from "./Curation.ts"
-
-/**
- * Projects the view to the messages that are sent, which have to be legal. Empty messages are left out, a call without a
- * response gets one that says so, and a response without a call becomes a marked note with its handle. The log is not
- * changed.
- */
 
 /** A message to send, and the entry it stands for. */
 export interface SentMessage {

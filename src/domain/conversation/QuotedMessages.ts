@@ -1,11 +1,11 @@
-import { type Content, isCall, isMedia, isResponse, isText, type Part } from "../content/Content.ts"
-import { responseText } from "../content/MediaBlocks.ts"
-import { firstUnits, lastUnits } from "../text/Bytes.ts"
-
 /**
  * Quotes messages as data inside one message, for a model that judges them. Each text is bounded. No call needs a response,
  * nothing in them reads as an instruction, and the request stays small.
  */
+
+import { type Content, isCall, isMedia, isResponse, isText, type Part } from "../content/Content.ts"
+import { responseText } from "../content/MediaBlocks.ts"
+import { firstUnits, lastUnits } from "../text/Bytes.ts"
 
 /** Maximum characters of a quoted text: two thirds from its beginning, the rest from its end. */
 const maxTextChars = 1_500

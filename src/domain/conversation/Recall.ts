@@ -1,10 +1,10 @@
+/** Finds the content that a handle names. */
+
 import { type Content, partJson, type Payload, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { closestNames } from "../text/SpellingSuggestion.ts"
 import { allEntries } from "./Branches.ts"
 import { type Conversation, type Draft, type Entry, type EntryId, sourceOf, type ViewItem } from "./Conversation.ts"
-
-/** Finds the content that a handle names. */
 
 /** Entries that a compression removed from the view, and the one handle that names all of them. */
 export interface DroppedRange {

@@ -1,9 +1,9 @@
+/** The query of a search: a regular expression, or else plain text, and its words. */
+
 import { escape as escapeRegExp } from "effect/RegExp"
 import type { Pattern } from "../text/Pattern.ts"
 import { maxPatternChars } from "../text/PatternSyntax.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-
-/** The query of a search: a regular expression, or else plain text, and its words. */
 
 /** What a user or a model asks for. */
 export interface WrittenQuery {

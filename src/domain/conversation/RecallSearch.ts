@@ -1,3 +1,8 @@
+/**
+ * Searches all content that left the window. Each part is read once, no matter how often the conversation was
+ * compressed.
+ */
+
 import { Schema } from "effect"
 import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
@@ -14,11 +19,6 @@ import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
 import { type Conversation, type Entry, type EntryId, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { isWordAt, type LineMatch, type RecallQuery, wordsIn } from "./RecallQuery.ts"
-
-/**
- * Searches all content that left the window. Each part is read once, no matter how often the conversation was
- * compressed.
- */
 
 /** The author of a text, in the order in which matches are shown. `copy` repeats other texts: a summary, an earlier recall. */
 const kinds = ["user", "agent", "arguments", "output", "copy"] as const

@@ -1,3 +1,8 @@
+/**
+ * Redacts secrets from messages, for snapshots and for requests to a summarizing model. The handles are those of the whole
+ * messages, so a reader with access can recall the redacted content. The messages themselves do not change.
+ */
+
 import { type Content, isPart, type Part } from "../content/Content.ts"
 import type { Finding } from "../text/Finding.ts"
 import {
@@ -12,11 +17,6 @@ import {
 } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Entry } from "./Conversation.ts"
-
-/**
- * Redacts secrets from messages, for snapshots and for requests to a summarizing model. The handles are those of the whole
- * messages, so a reader with access can recall the redacted content. The messages themselves do not change.
- */
 
 interface RedactedPart {
   readonly part: Part

@@ -1,3 +1,8 @@
+/**
+ * Tool results that are too large for the window when they arrive. The entry holds the whole result and the form in which it
+ * is shown. The shown text is derived each time, so no byte is stored twice.
+ */
+
 import { Schema } from "effect"
 import { bytesOf } from "../content/Base64Bytes.ts"
 import { type Part, withOutput } from "../content/Content.ts"
@@ -7,11 +12,6 @@ import { runtimeMark } from "../text/RuntimeMark.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 import { OutputForm, defaultSize, shorten, recallNote } from "./ToolOutputShortening.ts"
-
-/**
- * Tool results that are too large for the window when they arrive. The entry holds the whole result and the form in which it
- * is shown. The shown text is derived each time, so no byte is stored twice.
- */
 
 /** The form in which a bounded part is shown, and the tokens of that form. */
 export const BoundedResult = Schema.Union([

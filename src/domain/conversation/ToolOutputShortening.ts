@@ -1,9 +1,9 @@
+/** Shortens and masks single tool outputs: the forms and sizes in which they are shown. */
+
 import { Schema } from "effect"
 import type { Handle } from "../content/Handle.ts"
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
-
-/** Shortens and masks single tool outputs: the forms and sizes in which they are shown. */
 
 /**
  * The form in which an oversized tool output is shown: its last lines, its first and last characters, or its first and last

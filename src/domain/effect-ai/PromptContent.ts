@@ -1,14 +1,14 @@
+/**
+ * Converts a message of an `effect/ai` prompt to a `Content` and back without loss. Whatever our parts can express becomes a part, so that it is
+ * counted, summarized and recalled like any other; the rest travels beside it, under its own key.
+ */
+
 import { Predicate, Result, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
 import { type Content, isCall, isResponse, outputText, type Part } from "../content/Content.ts"
 import { extraKey, optionsKey } from "../content/WireContent.ts"
 import { fromJson } from "../text/JsonText.ts"
-
-/**
- * Converts a message of an `effect/ai` prompt to a `Content` and back without loss. Whatever our parts can express becomes a part, so that it is
- * counted, summarized and recalled like any other; the rest travels beside it, under its own key.
- */
 
 const Options = Schema.Record(Schema.String, Schema.NullOr(Schema.Json))
 const isOptions = Schema.is(Options)

@@ -1,10 +1,10 @@
-import * as Prompt from "effect/ai/Prompt"
-
 /**
  * Decides whether a provider accepts a prompt, and repairs it with the least change: every tool call must be answered in the tool messages that
  * follow it. System messages may stand between a call and its answer and, for approvals, messages with decisions and further messages of the model. A
  * user message ends the wait.
  */
+
+import * as Prompt from "effect/ai/Prompt"
 
 const callsOf = (message: Prompt.AssistantMessage): ReadonlyArray<Prompt.ToolCallPart> =>
   message.content.filter((part) => part.type === "tool-call").filter((part) => !part.providerExecuted)

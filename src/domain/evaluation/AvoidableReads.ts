@@ -1,3 +1,5 @@
+/** Avoidable reads: what the agent read from files after a compaction although it had read it before. */
+
 import { actionsOf } from "../actions/Actions.ts"
 import { answerText } from "../actions/ToolResults.ts"
 import { partnersIn } from "../compression/AnsweredCalls.ts"
@@ -8,8 +10,6 @@ import { estimateText } from "../tokens/Tokens.ts"
 import type { Compaction, Measure } from "./Measure.ts"
 import { LinesRead, linesOf } from "./RepeatedReads.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
-
-/** Avoidable reads: what the agent read from files after a compaction although it had read it before. */
 
 /** Calls `visit` with each file that the calls of entries read, and the lines that they returned. */
 function* eachRead(

@@ -1,11 +1,11 @@
-import { number } from "../text/NumberText.ts"
-import { priceOf, type Prices, rateOf } from "../tokens/Prices.ts"
-import type { CacheChange, RecordedRequest } from "../transcripts/facts/ScanState.ts"
-
 /**
  * Finds where a provider's prompt cache stopped serving the beginning of a conversation: requests for which fewer tokens came
  * from the cache than the request before them left there.
  */
+
+import { number } from "../text/NumberText.ts"
+import { priceOf, type Prices, rateOf } from "../tokens/Prices.ts"
+import type { CacheChange, RecordedRequest } from "../transcripts/facts/ScanState.ts"
 
 /** Why a cache did not serve a request. `system` and `message` are concluded from how much it still served; the others are recorded. */
 export type BreakCause = CacheChange | "model" | "pause" | "date" | "system" | "message"

@@ -1,3 +1,5 @@
+/** The points of a recording at which compressions are measured. */
+
 import { entryText } from "../compression/Anchors.ts"
 import { isCall } from "../content/Content.ts"
 import { entries, type Entry, itemParts, type Patch, view, type ViewItem } from "../conversation/Conversation.ts"
@@ -5,8 +7,6 @@ import { currentPath } from "../session/CurrentPath.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import type { Compaction } from "./Measure.ts"
-
-/** The points of a recording at which compressions are measured. */
 
 /** One point: the session as it was then, and what was recorded. */
 export interface CompactionPoint {

@@ -1,3 +1,8 @@
+/**
+ * Describes the compressions in force: what each kept and dropped, and the size of the view over time. The environment
+ * message is not counted, as in the limits.
+ */
+
 import { Schema } from "effect"
 import { agentTexts, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import type { Part } from "../content/Content.ts"
@@ -19,11 +24,6 @@ import { Rating, ratingOf } from "../session/Rating.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
-
-/**
- * Describes the compressions in force: what each kept and dropped, and the size of the view over time. The environment
- * message is not counted, as in the limits.
- */
 
 /** A number of messages and their tokens, without the environment message. */
 const Share = Schema.Struct({ messages: Schema.Natural, tokens: Schema.Natural })

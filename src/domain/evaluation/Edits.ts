@@ -1,3 +1,5 @@
+/** The measure of edits: whether the text that an edit replaced can still be found after a compaction. */
+
 import { pathsIn, replacementsIn } from "../actions/AgentTools.ts"
 import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import { entryText } from "../compression/Anchors.ts"
@@ -7,8 +9,6 @@ import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
 import { type Compaction, type Measure, shareOf } from "./Measure.ts"
 import { oneRecall } from "./OneRecall.ts"
 import { comparable, relativeTo, SearchableText } from "./WholeWords.ts"
-
-/** The measure of edits: whether the text that an edit replaced can still be found after a compaction. */
 
 /** An edit of the agent whose text to be replaced stood before the compaction, and in no message since. */
 export interface NeededEdit {

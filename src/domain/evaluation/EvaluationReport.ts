@@ -1,9 +1,9 @@
+/** The report of `eval`, and its sums. */
+
 import { Schema } from "effect"
 import { type Figure, Figures, noRatio, Ratio, sumRatios, valueOf } from "./Measure.ts"
 import { PlantedSum } from "./PlantedGrades.ts"
 import { seededRandom } from "./SeededRandom.ts"
-
-/** The report of `eval`, and its sums. */
 
 // Confidence intervals by bootstrap. The same seed gives the same interval.
 

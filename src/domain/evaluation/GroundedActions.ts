@@ -1,3 +1,5 @@
+/** The measure of actions and facts: whether a context has what the agent needed from before a compaction. */
+
 import type { AnchorKind } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
@@ -6,8 +8,6 @@ import { type Compaction, type Figures, type Measure, shareOf } from "./Measure.
 import { oneRecall } from "./OneRecall.ts"
 import { declaredNames, eachName, namesBelow, programsOf, referringTexts } from "./RecordedNames.ts"
 import { relativeTo } from "./WholeWords.ts"
-
-/** The measure of actions and facts: whether a context has what the agent needed from before a compaction. */
 
 /** A name that a measure searches, with its kind. */
 type NeededName = readonly [name: string, kind: AnchorKind]

@@ -1,3 +1,5 @@
+/** Inspects where the tokens of a conversation go. The environment message is always counted separately, as in the limits. */
+
 import { Schema } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { isCommand } from "../actions/AgentTools.ts"
@@ -24,8 +26,6 @@ import { type AppliedCompaction, Compaction, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf, preview } from "./PartKind.ts"
 import { answersIn, recordedCost, RecordedUsage, summaryRequests, usageOf } from "./RecordedUse.ts"
 import { RepeatedReads } from "./RepeatedReads.ts"
-
-/** Inspects where the tokens of a conversation go. The environment message is always counted separately, as in the limits. */
 
 /** Tokens in total (the log and the entries that compressions inserted) and in the current view (shortened parts as shown). */
 const sums = { tokens: Schema.Natural, view: Schema.Natural }

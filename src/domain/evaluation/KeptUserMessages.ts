@@ -1,10 +1,10 @@
+/** The measure of the user's messages: whether a context still has them. */
+
 import { requestSpans, type Span } from "../compression/evidence/UserRequests.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { eachItem } from "../text/SlicedWork.ts"
 import type { Measure } from "./Measure.ts"
 import { relativeTo } from "./WholeWords.ts"
-
-/** The measure of the user's messages: whether a context still has them. */
 
 /** Characters of each end that a clipped message has to show. */
 const endChars = 24

@@ -1,12 +1,12 @@
-import { Schema } from "effect"
-import type { Entry } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { DroppedText, Replacement } from "./OneRecall.ts"
-
 /**
  * The measures of `eval`. Each takes one compaction of a recording and a text that replaces the conversation before it, and
  * measures how much of what the agent needs is in that text.
  */
+
+import { Schema } from "effect"
+import type { Entry } from "../conversation/Conversation.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { DroppedText, Replacement } from "./OneRecall.ts"
 
 /** One compaction of a recorded session. */
 export interface Compaction {

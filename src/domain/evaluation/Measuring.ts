@@ -1,10 +1,10 @@
+/** Measures texts by all measures. */
+
 import { entryText } from "../compression/Anchors.ts"
 import { eachItem, type SlicedWork } from "../text/SlicedWork.ts"
 import { type AskQuestions, type Compaction, type Figures, type Measure, sumAnswers } from "./Measure.ts"
 import { DroppedText, type Replacement } from "./OneRecall.ts"
 import { relativeTo, SearchableText } from "./WholeWords.ts"
-
-/** Measures texts by all measures. */
 
 /** A text that replaces a conversation, and what one recall shows from it. */
 export interface MeasuredText {

@@ -1,3 +1,5 @@
+/** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
+
 import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import { type AnchorKind, entryText } from "../compression/Anchors.ts"
 import { payload } from "../content/Content.ts"
@@ -7,8 +9,6 @@ import { type Entry, sourceOf } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { relativeTo, SearchableText, wordAt } from "./WholeWords.ts"
-
-/** Decides what an agent can find with one recall: of a handle that stands in its context, or of a pattern of words there. */
 
 /** What an agent has after a compaction. */
 export interface Replacement {

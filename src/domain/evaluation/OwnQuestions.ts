@@ -1,3 +1,5 @@
+/** Questions that a user asks of each context: one JSON object a line. */
+
 import { Result, Schema, SchemaIssue } from "effect"
 import { eachAnchor } from "../compression/Anchors.ts"
 import { EntryId, sequenceOf } from "../conversation/Conversation.ts"
@@ -8,8 +10,6 @@ import { eachItem } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Compactions.ts"
 import { type Measure, shareOf } from "./Measure.ts"
 import { hasWords, plain, readContext } from "./Statements.ts"
-
-/** Questions that a user asks of each context: one JSON object a line. */
 
 const Words = Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" }))
 

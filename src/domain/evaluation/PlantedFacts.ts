@@ -1,12 +1,12 @@
-import { call, type Content, model, response, text, user } from "../content/Content.ts"
-import { type Draft, entryId } from "../conversation/Conversation.ts"
-import { type Random, seededRandom } from "./SeededRandom.ts"
-import type { StateQuestion } from "./StateQuestions.ts"
-
 /**
  * Synthetic conversations of an agent's work in which facts are planted: what a snapshot has to carry on however often it is
  * written anew, and what must never be in one. The same seed gives the same conversation.
  */
+
+import { call, type Content, model, response, text, user } from "../content/Content.ts"
+import { type Draft, entryId } from "../conversation/Conversation.ts"
+import { type Random, seededRandom } from "./SeededRandom.ts"
+import type { StateQuestion } from "./StateQuestions.ts"
 
 /** What is planted. `instruction` and `secret` must be in no snapshot. */
 export const plantedKinds = [

@@ -1,8 +1,8 @@
+/** Grades planted facts by what a context tells of them, and counts the grades. */
+
 import { Schema } from "effect"
 import { type PlantedFact, type PlantedKind, plantedKinds } from "./PlantedFacts.ts"
 import { StateAnswers } from "./StateAnswers.ts"
-
-/** Grades planted facts by what a context tells of them, and counts the grades. */
 
 /**
  * What became of a planted fact:

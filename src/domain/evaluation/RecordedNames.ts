@@ -1,3 +1,5 @@
+/** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
+
 import { Predicate } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { bodyArguments } from "../actions/AgentTools.ts"
@@ -7,8 +9,6 @@ import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
-
-/** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */
 
 /** Calls `visit` with each text in a call's arguments, but for those under keys that `enters` refuses. */
 const eachArgument = (value: unknown, enters: (key: string) => boolean, visit: (text: string) => void): void => {

@@ -1,3 +1,5 @@
+/** Compares the providers' token counts with ours, and computes the cost. */
+
 import { Schema } from "effect"
 import { isThought } from "../content/Content.ts"
 import { type Entry, EntryId, sum } from "../conversation/Conversation.ts"
@@ -5,8 +7,6 @@ import type { SessionEvent } from "../session/Session.ts"
 import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest } from "../tokens/Prices.ts"
 import { addUsage, Usage } from "../tokens/Tokens.ts"
 import { countedTokens } from "./Compactions.ts"
-
-/** Compares the providers' token counts with ours, and computes the cost. */
 
 /** The providers' token counts, compared with ours. */
 export const RecordedUsage = Schema.Struct({

@@ -1,7 +1,7 @@
+/** Which lines of files were read before: the one rule for what counts as read again. */
+
 import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
-
-/** Which lines of files were read before: the one rule for what counts as read again. */
 
 /** Returns the lines of what a read printed: without line numbers, blank lines and white space at their ends. */
 export const linesOf = (text: string): ReadonlyArray<string> =>

@@ -1,14 +1,14 @@
+/**
+ * Splits a recorded conversation into exchanges that can be replayed, and measures its requests: the size of each, and the
+ * share that a prompt cache would have served.
+ */
+
 import { Schema } from "effect"
 import { AnswerBuilder } from "../chat/Answer.ts"
 import type { Content, Part } from "../content/Content.ts"
 import { type Conversation, type Draft, entries, type Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
-
-/**
- * Splits a recorded conversation into exchanges that can be replayed, and measures its requests: the size of each, and the
- * share that a prompt cache would have served.
- */
 
 /** One exchange of a recording: the user's message and the model's answer. */
 export interface RecordedTurn {

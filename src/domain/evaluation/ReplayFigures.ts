@@ -1,11 +1,11 @@
+/** The figures by which replays of strategies are compared. */
+
 import { Schema } from "effect"
 import { entries, type Conversation, view } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import { rootsOf, shownEntry } from "./CompactionPoints.ts"
 import { type Compaction, Ratio } from "./Measure.ts"
 import type { RequestSize } from "./Replay.ts"
-
-/** The figures by which replays of strategies are compared. */
 
 /** The beginning that requests share with the ones before them, where no compression lies between the two. */
 export const StablePrefix = Schema.Struct({

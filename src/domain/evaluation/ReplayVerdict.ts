@@ -1,7 +1,7 @@
+/** Describes a replay in at most three sentences: its cost, the facts that stayed in the context, and what to do. */
+
 import { dollars, number, plural, share } from "../text/NumberText.ts"
 import { type Figures, noRatio, type Ratio, valueOf } from "./Measure.ts"
-
-/** Describes a replay in at most three sentences: its cost, the facts that stayed in the context, and what to do. */
 
 /** The figures of one strategy. */
 export interface PlayedStrategy {

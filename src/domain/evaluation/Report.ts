@@ -1,11 +1,11 @@
-import type { EntryId } from "../conversation/Conversation.ts"
-import { number } from "../text/NumberText.ts"
-import type { PartKind } from "./PartKind.ts"
-
 /**
  * A report as data: sections of tables, texts and charts. What `inspect`, `cost` and `replay` say is made once in this form; a
  * terminal and a page show it.
  */
+
+import type { EntryId } from "../conversation/Conversation.ts"
+import { number } from "../text/NumberText.ts"
+import type { PartKind } from "./PartKind.ts"
 
 /** One colour of a bar, and its length in the unit of the bar. */
 export interface Segment {

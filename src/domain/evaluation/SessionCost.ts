@@ -1,8 +1,8 @@
+/** Adds up the tokens and the cost of recorded requests. */
+
 import { Schema } from "effect"
 import { priceOf, type Prices, requestCost } from "../tokens/Prices.ts"
 import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
-
-/** Adds up the tokens and the cost of recorded requests. */
 
 /** What recorded requests took and cost. */
 export const Spent = Schema.Struct({

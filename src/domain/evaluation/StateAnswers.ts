@@ -1,12 +1,12 @@
-import { statedStates, ungrouped } from "./StatedFiles.ts"
-import { around, citedEntry, clippedPlace, isResult, type Stated, statedResults, statedTests } from "./StatedResults.ts"
-import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWord } from "./Statements.ts"
-import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
-
 /**
  * Answers state questions from the text of a context alone: from the line that names the subject, first by what stands beside
  * the name, else by the heading above the line.
  */
+
+import { statedStates, ungrouped } from "./StatedFiles.ts"
+import { around, citedEntry, clippedPlace, isResult, type Stated, statedResults, statedTests } from "./StatedResults.ts"
+import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWord } from "./Statements.ts"
+import { maxWholeChars, type StateQuestion } from "./StateQuestions.ts"
 
 /**
  * - `right`: the context gives the expected answer; for what never happened: it does not claim it

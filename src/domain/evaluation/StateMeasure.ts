@@ -1,11 +1,11 @@
+/** The measure of state: what a context says about the state that the conversation reached. */
+
 import { entryText } from "../compression/Anchors.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
 import { eachItem } from "../text/SlicedWork.ts"
 import { type Figures, type Measure, shareOf } from "./Measure.ts"
 import { StateAnswers, type Verdict } from "./StateAnswers.ts"
 import { type StateQuestion, WorkState } from "./StateQuestions.ts"
-
-/** The measure of state: what a context says about the state that the conversation reached. */
 
 /**
  * What one answer adds to the figures. A false answer counts twice: it is no right one, and takes the trust from one that is. A

@@ -1,3 +1,8 @@
+/**
+ * Questions about the state that a conversation has reached, with their answers, made by code from its log. A context is asked
+ * them afterwards: what it says of each subject is right, outdated, wrong, or nothing.
+ */
+
 import type { Action } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { replacementsIn } from "../actions/AgentTools.ts"
@@ -20,11 +25,6 @@ import { isCall, isErrorResponse, type Part } from "../content/Content.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { isRefusedCommand, userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
-
-/**
- * Questions about the state that a conversation has reached, with their answers, made by code from its log. A context is asked
- * them afterwards: what it says of each subject is right, outdated, wrong, or nothing.
- */
 
 /** What is asked. */
 export type QuestionKind =

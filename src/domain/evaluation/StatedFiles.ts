@@ -1,9 +1,9 @@
+/** What the statements of a context say of files. */
+
 import { escape as escapeRegExp } from "effect/RegExp"
 import { maxNoteChars, resultIn } from "./StatedResults.ts"
 import { hasWords, type Statement } from "./Statements.ts"
 import { listItems, withoutBraces } from "./WholeWords.ts"
-
-/** What the statements of a context say of files. */
 
 const states: ReadonlyArray<readonly [answer: string, words: RegExp]> = [
   ["not changed", /\b(?:not changed|unchanged|not modified|only read|read|reads|viewed|looked at)\b/i],

@@ -1,7 +1,7 @@
+/** What the statements of a context say of commands and test runs. */
+
 import { afterView } from "../compression/evidence/ReadOnlyCommands.ts"
 import type { ReadContext } from "./Statements.ts"
-
-/** What the statements of a context say of commands and test runs. */
 
 /** What one statement says, and the number of the entry that it cites: 0 for none. */
 export interface Stated {

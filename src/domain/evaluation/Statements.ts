@@ -1,7 +1,7 @@
+/** What a context says, statement by statement, as a reader takes it: a line, and the headings above it. */
+
 import { escape as escapeRegExp } from "effect/RegExp"
 import { unprotect } from "../text/UntrustedText.ts"
-
-/** What a context says, statement by statement, as a reader takes it: a line, and the headings above it. */
 
 /** A line of a context. */
 export interface Statement {

@@ -1,3 +1,5 @@
+/** What each turn of a conversation cost, and where the prompt cache broke, from the use that its messages record. */
+
 import { isCall } from "../content/Content.ts"
 import { type Conversation, entries, type EntryId } from "../conversation/Conversation.ts"
 import { firstUnits } from "../text/Bytes.ts"
@@ -9,8 +11,6 @@ import { isPrompt } from "../transcripts/voice/Voice.ts"
 import { cacheBreaks, type CacheBreak } from "./CacheBreaks.ts"
 import { countedTokens, viewSizes } from "./Compactions.ts"
 import { answersIn, requestOf } from "./RecordedUse.ts"
-
-/** What each turn of a conversation cost, and where the prompt cache broke, from the use that its messages record. */
 
 /** One turn: a message of the user and everything up to the next one. */
 export interface TurnCost {

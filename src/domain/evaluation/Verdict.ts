@@ -1,11 +1,11 @@
-import { dollars, number, plural, share } from "../text/NumberText.ts"
-import type { CacheBreak } from "./CacheBreaks.ts"
-import type { Inspection } from "./Inspection.ts"
-
 /**
  * Says in at most three sentences what the figures of a conversation mean and what to do: the findings that matter most, each
  * with its numbers and its advice. Names stand between backticks.
  */
+
+import { dollars, number, plural, share } from "../text/NumberText.ts"
+import type { CacheBreak } from "./CacheBreaks.ts"
+import type { Inspection } from "./Inspection.ts"
 
 /** The compaction that lost most, and what a snapshot that code writes would keep. */
 export interface LostFacts {

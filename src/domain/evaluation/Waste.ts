@@ -1,9 +1,9 @@
+/** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
+
 import { anchorKindOf } from "../compression/Anchors.ts"
 import type { Measure } from "./Measure.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { withoutBraces } from "./WholeWords.ts"
-
-/** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
 
 const htmlTag =
   /^<?\/?(?:a|article|aside|body|br|button|code|div|em|footer|form|h[1-6]|head|header|html|i|img|input|label|li|link|main|nav|ol|option|p|path|pre|script|section|select|small|span|strong|style|svg|table|tbody|td|template|textarea|th|thead|tr|ul)\/?>?$/i

@@ -1,7 +1,7 @@
+/** Finds names in texts as whole words: `100` is not in `1000`, and a path ends and begins at a slash. */
+
 import { escape as escapeRegExp } from "effect/RegExp"
 import type { AnchorKind } from "../compression/Anchors.ts"
-
-/** Finds names in texts as whole words: `100` is not in `1000`, and a path ends and begins at a slash. */
 
 const isWord = (char: string): boolean => /[\w]/.test(char)
 

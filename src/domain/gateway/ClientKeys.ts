@@ -1,11 +1,11 @@
-import { type HeaderList, headerPairs } from "./HeaderList.ts"
-import type { QueryParameter } from "./RequestTarget.ts"
-import type { Provider } from "./Route.ts"
-
 /**
  * Where the key of a request is. A request is charged to the key that its provider reads, so that key alone is looked at, and no other goes
  * upstream.
  */
+
+import { type HeaderList, headerPairs } from "./HeaderList.ts"
+import type { QueryParameter } from "./RequestTarget.ts"
+import type { Provider } from "./Route.ts"
 
 /** The headers and the parameters of the query in which a provider reads a key. */
 interface KeyPlaces {

@@ -1,3 +1,5 @@
+/** The messages that are sent in place of the beginning of a conversation. */
+
 import { Schema } from "effect"
 import { Handle } from "../content/Handle.ts"
 import { Patch } from "../conversation/Conversation.ts"
@@ -5,8 +7,6 @@ import { fromJson } from "../text/JsonText.ts"
 import type { Dialect } from "../wire/Dialect.ts"
 import { type HiddenExchange, woven } from "../wire/HiddenExchange.ts"
 import { wire } from "./WireDialects.ts"
-
-/** The messages that are sent in place of the beginning of a conversation. */
 
 const CompressedViewShape = Schema.Struct({
   version: Schema.Literals([1]),

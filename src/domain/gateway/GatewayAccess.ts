@@ -1,7 +1,7 @@
+/** Decides who may use the gateway, and whose budget a request is charged to. */
+
 import type { ServeSettings } from "../serve/ServeSettings.ts"
 import type { GatewaySettings } from "./GatewaySettings.ts"
-
-/** Decides who may use the gateway, and whose budget a request is charged to. */
 
 /**
  * The keys that may use the gateway, as `sha256:…`, and the tenants with keys. When both are absent, every key may

@@ -1,11 +1,11 @@
+/** Decides when the gateway compresses a conversation, and how much it keeps. */
+
 import { defaultPolicy, type Policy } from "../compression/strategies/Policy.ts"
 import { defaultStrategy } from "../compression/strategies/Strategies.ts"
 import { triggerTokens } from "../compression/strategies/Threshold.ts"
 import { retryFrom } from "../conversation/FailureMemory.ts"
 import { modelLimits, reserveFor, tokenLimit } from "../model/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
-
-/** Decides when the gateway compresses a conversation, and how much it keeps. */
 
 /** The windows of models, and the share of them at which a conversation is compressed. */
 export interface GatewayWindows {

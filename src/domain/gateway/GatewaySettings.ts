@@ -1,7 +1,7 @@
+/** The settings of the gateway: the providers' addresses, and when conversations are compressed. */
+
 import { Schema } from "effect"
 import { optional, TenantLimits, TenantName, whole } from "../serve/ServeSettings.ts"
-
-/** The settings of the gateway: the providers' addresses, and when conversations are compressed. */
 
 const tokens = (description: string) =>
   whole(4_096).annotate({ description, expected: "a whole number of tokens, at least 4096, such as 200000" })

@@ -1,13 +1,13 @@
-import * as Hex from "effect/encoding/Hex"
-import { digestOf } from "../content/Sha256.ts"
-import { encode } from "../text/Bytes.ts"
-import { withoutCacheMarks } from "../wire/anthropic/CacheMarks.ts"
-
 /**
  * Recognises conversations by their prefixes. Each prefix has a name: the hash of the previous prefix's name and the
  * bytes of the last message. A client that sends its whole history each time therefore names every earlier request of
  * the same conversation.
  */
+
+import * as Hex from "effect/encoding/Hex"
+import { digestOf } from "../content/Sha256.ts"
+import { encode } from "../text/Bytes.ts"
+import { withoutCacheMarks } from "../wire/anthropic/CacheMarks.ts"
 
 /** The hash of a text, by which what is kept of conversations is named: SHA-256 in hexadecimal digits. */
 export const hashText = (text: string): string => Hex.encode(digestOf(encode(text)))

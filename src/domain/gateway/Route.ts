@@ -1,7 +1,7 @@
+/** Determines the dialect of a request from its method and path. */
+
 import type { Dialect } from "../wire/Dialect.ts"
 import type { RequestTarget } from "./RequestTarget.ts"
-
-/** Determines the dialect of a request from its method and path. */
 
 /** The providers behind the gateway. OpenAI serves two dialects. */
 export const providers = ["anthropic", "gemini", "openai"] as const

@@ -1,7 +1,7 @@
+/** The events of a conversation that hooks can observe or change, and what hooks can answer to them. */
+
 import { Schema } from "effect"
 import { TokenCount, Usage } from "../tokens/Tokens.ts"
-
-/** The events of a conversation that hooks can observe or change, and what hooks can answer to them. */
 
 /** What started a compression. */
 export const Trigger = Schema.Literals(["manual", "auto"])

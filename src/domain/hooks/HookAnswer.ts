@@ -1,9 +1,9 @@
+/** Parses a command hook's answer: its JSON output, or its text and exit code. */
+
 import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { HookOutput } from "./Hook.ts"
-
-/** Parses a command hook's answer: its JSON output, or its text and exit code. */
 
 /** A hook's output with how the hook ended. */
 export interface HookAnswer {

@@ -1,11 +1,11 @@
-import { firstUnits } from "../text/Bytes.ts"
-import { runtimeMark } from "../text/RuntimeMark.ts"
-import { untrustedBlock } from "../text/UntrustedText.ts"
-
 /**
  * Wraps hook output for the model so that it cannot pass for other text: text that did not come from the user must
  * never look as if it did.
  */
+
+import { firstUnits } from "../text/Bytes.ts"
+import { runtimeMark } from "../text/RuntimeMark.ts"
+import { untrustedBlock } from "../text/UntrustedText.ts"
 
 /** Longest context from one hook that the model receives, in characters. */
 const maxContextChars = 32_768

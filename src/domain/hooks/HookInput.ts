@@ -1,8 +1,8 @@
+/** The JSON that a command hook receives on standard input, and the variables that it receives in its environment. */
+
 import { Schema } from "effect"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { HookEvent } from "./Hook.ts"
-
-/** The JSON that a command hook receives on standard input, and the variables that it receives in its environment. */
 
 /** Fields common to all events. */
 interface HookCircumstances {

@@ -1,3 +1,5 @@
+/** Which hooks an event concerns, how their answers merge, and what the merged answer changes. */
+
 import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import {
@@ -8,8 +10,6 @@ import {
   type HookOutput,
   HookRequest
 } from "./Hook.ts"
-
-/** Which hooks an event concerns, how their answers merge, and what the merged answer changes. */
 
 /** The text a matcher is compared with; undefined when the event has none and concerns all hooks. */
 const subjectOf = (event: HookEvent): string | undefined => {

@@ -1,10 +1,10 @@
+/** Reads command hooks from settings. Invalid entries are left out, each with a warning. */
+
 import { Predicate, Result, Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import { checkedPattern } from "../text/PatternSyntax.ts"
 import { quotedPath } from "../text/WorkspacePath.ts"
 import { HookEvent, type HookEventName } from "./Hook.ts"
-
-/** Reads command hooks from settings. Invalid entries are left out, each with a warning. */
 
 /** One hook command in settings. */
 const HookCommand = Schema.Struct({

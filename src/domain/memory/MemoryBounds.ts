@@ -1,8 +1,8 @@
+/** Limits how much of a request memory files take. */
+
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
 import type { MemoryProblem } from "./MemoryProblem.ts"
 import type { MemoryBlock } from "./MemoryText.ts"
-
-/** Limits how much of a request memory files take. */
 
 /** Maximum characters of one file and of all files together, including imports. 0 means no limit. */
 export interface MemoryBounds {

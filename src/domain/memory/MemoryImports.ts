@@ -1,6 +1,6 @@
-import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
-
 /** Finds imports in memory files: `@path`, outside of code and comments. */
+
+import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 
 /** One `@path` in a text. */
 export interface ImportToken {

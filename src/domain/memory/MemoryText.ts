@@ -1,7 +1,7 @@
+/** Renders memory for the model and adds facts to memory files. */
+
 import { Schema } from "effect"
 import { importTokens } from "./MemoryImports.ts"
-
-/** Renders memory for the model and adds facts to memory files. */
 
 /** Where a fact applies: everywhere, or in one project. */
 export const MemoryScope = Schema.Literals(["global", "project"])

@@ -1,8 +1,8 @@
+/** Repeats sections of memory files to the model after a compression. */
+
 import { firstUnits } from "../text/Bytes.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { MemoryBlock } from "./MemoryText.ts"
-
-/** Repeats sections of memory files to the model after a compression. */
 
 /** Which sections are repeated, and how many of their characters. */
 export interface RepeatedRulesOptions {

@@ -1,6 +1,6 @@
-import { closestName } from "../text/SpellingSuggestion.ts"
-
 /** The table of models: how large a request may be, and how long an answer. The service `ModelWindows` decides which window a request has. */
+
+import { closestName } from "../text/SpellingSuggestion.ts"
 
 /** The family of a model, whose rules it follows. */
 export type ModelFamily = "gemini" | "gemma" | "claude" | "openai" | "open"

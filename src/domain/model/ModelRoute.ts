@@ -1,7 +1,7 @@
+/** Chooses the provider of a model by its name. */
+
 import { closestName } from "../text/SpellingSuggestion.ts"
 import { makerOf } from "./ModelLimits.ts"
-
-/** Chooses the provider of a model by its name. */
 
 const providers = ["anthropic", "google", "ollama", "openai"] as const
 

@@ -1,8 +1,8 @@
+/** Core rules of the system prompt: the task, whose instructions count, and what a compressed window looks like. */
+
 import { touchedMemoryKey } from "../memory/MemoryText.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { has, hasMemory, lines, type PromptInputs } from "./PromptInputs.ts"
-
-/** Core rules of the system prompt: the task, whose instructions count, and what a compressed window looks like. */
 
 /** What the agent is, in one sentence. */
 const identity =

@@ -1,6 +1,6 @@
-import { runtimeMark } from "../text/RuntimeMark.ts"
-
 /** What changed from one environment message to the next. It is added at the end of a conversation, whose first message stays as it was sent. */
+
+import { runtimeMark } from "../text/RuntimeMark.ts"
 
 /** Most paths that are listed. */
 const maxPaths = 100

@@ -1,11 +1,11 @@
+/**
+ * The environment message: it leads every request and is not part of the conversation. `EnvironmentChange` reads its lines.
+ */
+
 import { firstUnits } from "../text/Bytes.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { escapeOpeners } from "../text/UntrustedText.ts"
 import { jsonEscapes, quotedPath } from "../text/WorkspacePath.ts"
-
-/**
- * The environment message: it leads every request and is not part of the conversation. `EnvironmentChange` reads its lines.
- */
 
 /** What isolates commands from the machine: macOS Seatbelt, another sandbox, or nothing. */
 export type Sandbox = "none" | "seatbelt" | "generic"

@@ -1,6 +1,6 @@
-import { has, lines, type PromptInputs } from "./PromptInputs.ts"
-
 /** The section of the system prompt on how to use tools and write answers. */
+
+import { has, lines, type PromptInputs } from "./PromptInputs.ts"
 
 const toolRules = (inputs: PromptInputs): string => {
   const canRun = has(inputs, "run_shell_command")

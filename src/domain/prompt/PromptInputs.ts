@@ -1,8 +1,8 @@
+/** The inputs of the system prompt. */
+
 import { Schema } from "effect"
 import type { ApprovalMode } from "../tools/Approval.ts"
 import type { Sandbox } from "./EnvironmentMessage.ts"
-
-/** The inputs of the system prompt. */
 
 /** How much of the prompt is sent: everything, some 300 words, what an agent with a specific task needs, or the identity only. */
 export const PromptSize = Schema.Literals(["full", "brief", "minimal", "none"])

@@ -1,3 +1,8 @@
+/**
+ * Assembles the system prompt: sections in a fixed order, then memory. It contains no date and no folder tree, so it
+ * stays the same from turn to turn.
+ */
+
 import { shortLine } from "../text/OneLine.ts"
 import {
   care,
@@ -22,11 +27,6 @@ import {
   type Offer
 } from "./PromptInputs.ts"
 import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
-
-/**
- * Assembles the system prompt: sections in a fixed order, then memory. It contains no date and no folder tree, so it
- * stays the same from turn to turn.
- */
 
 /** What hook context is and how far to trust it. */
 const hookContext = ({ interactive }: PromptInputs): string =>

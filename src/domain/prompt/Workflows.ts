@@ -1,7 +1,7 @@
+/** Sections of the system prompt on how to work: with a plan first or at once, and with a task list. */
+
 import { quotedPath } from "../text/WorkspacePath.ts"
 import { has, isModern, lines, type PromptInputs } from "./PromptInputs.ts"
-
-/** Sections of the system prompt on how to work: with a plan first or at once, and with a task list. */
 
 const approved = (path: string): string =>
   `The user approved the plan in ${quotedPath(path)}. Follow it step by step. After a compression, read it again before you continue. If the facts force you to deviate from it, say so and say why.`

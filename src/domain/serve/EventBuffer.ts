@@ -1,11 +1,11 @@
-import { Schema } from "effect"
-import { ChatEvent } from "../chat/ChatEvent.ts"
-import { CallQuestion } from "../session/CallQuestions.ts"
-
 /**
  * The latest events of a session, numbered, so that a broken stream can be resumed. Bounded: the oldest events are
  * dropped. Each reader keeps its own position, so a slow one costs nothing.
  */
+
+import { Schema } from "effect"
+import { ChatEvent } from "../chat/ChatEvent.ts"
+import { CallQuestion } from "../session/CallQuestions.ts"
 
 /** How a turn ended. `stopped`: the server stopped first; the client should send the message again. */
 export const TurnStatus = Schema.Literals(["answered", "cancelled", "failed", "stopped"])

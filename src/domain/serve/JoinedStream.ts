@@ -1,6 +1,6 @@
-import { isBeforeEvents } from "./EventBuffer.ts"
-
 /** Makes one stream of events of those from several servers, in which a client gets each event once. */
+
+import { isBeforeEvents } from "./EventBuffer.ts"
 
 /** The id and type of an event in a stream. */
 interface Numbered {

@@ -1,8 +1,8 @@
+/** The files of a message that a client sends. */
+
 import { Result } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { type Part, text } from "../content/Content.ts"
-
-/** The files of a message that a client sends. */
 
 /** A file, as base64. */
 interface SentFile {

@@ -1,6 +1,6 @@
-import type { ServedEvent } from "./EventBuffer.ts"
-
 /** Continues a turn that another process began: clients receive every text exactly once. */
+
+import type { ServedEvent } from "./EventBuffer.ts"
 
 type Event = ServedEvent["event"]
 

@@ -1,6 +1,6 @@
-import { Predicate } from "effect"
-
 /** Writes a JSON Schema as a short type for readers: `{ id: string, title: string | null }`. */
+
+import { Predicate } from "effect"
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 

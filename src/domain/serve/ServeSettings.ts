@@ -1,7 +1,7 @@
+/** The settings of the server: who may use it, and how much. */
+
 import { Schema } from "effect"
 import { ApprovalMode } from "../tools/Approval.ts"
-
-/** The settings of the server: who may use it, and how much. */
 
 /** A setting that means something when unset. */
 export const optional = <S extends Schema.Top>(schema: S, description: string, expected: string) =>

@@ -1,3 +1,5 @@
+/** The ledger of a session: the tokens of each message, the cost, and the compressions. */
+
 import { Schema, Struct } from "effect"
 import { payload, plainText } from "../content/Content.ts"
 import { Handle } from "../content/Handle.ts"
@@ -22,8 +24,6 @@ import type { Session, SessionEvent } from "../session/Session.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { Cost, type ModelPrice, pricesWith } from "../tokens/Prices.ts"
 import { Usage } from "../tokens/Tokens.ts"
-
-/** The ledger of a session: the tokens of each message, the cost, and the compressions. */
 
 /** What every answer of the server says of a message. */
 const messageFields = {

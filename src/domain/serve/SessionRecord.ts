@@ -1,7 +1,7 @@
+/** What a client sets for a session beside its conversation. */
+
 import { Predicate, Schema } from "effect"
 import { isTooDeep } from "../text/JsonText.ts"
-
-/** What a client sets for a session beside its conversation. */
 
 /** Maximum length of the JSON of a tool's parameters, in characters. */
 const maxSchemaChars = 32_768

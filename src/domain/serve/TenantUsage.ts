@@ -1,6 +1,6 @@
-import type { TenantLimits } from "./ServeSettings.ts"
-
 /** Counts what a tenant has used: requests per minute and tokens per day. */
+
+import type { TenantLimits } from "./ServeSettings.ts"
 
 /** The usage in one window. */
 interface Window {

@@ -1,9 +1,9 @@
+/** The questions of turns that clients answer: calls of the product's own tools, and calls that need approval. */
+
 import { Equal, Schema } from "effect"
 import { CallStatus } from "../chat/ChatEvent.ts"
 import { EntryId } from "../conversation/Conversation.ts"
 import { isTooDeep } from "../text/JsonText.ts"
-
-/** The questions of turns that clients answer: calls of the product's own tools, and calls that need approval. */
 
 /** Maximum nesting depth of a result: the log and requests to models hold it some levels deep. */
 const maxResultDepth = 500

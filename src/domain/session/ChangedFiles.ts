@@ -1,7 +1,7 @@
+/** Records which files tools changed, and determines which files a rewind restores. */
+
 import { Schema } from "effect"
 import { Hash } from "../content/Handle.ts"
-
-/** Records which files tools changed, and determines which files a rewind restores. */
 
 /** A version of a file. Its bytes are in the blob store under its hash. */
 export const FileVersion = Schema.Struct({

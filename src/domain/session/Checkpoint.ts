@@ -1,3 +1,8 @@
+/**
+ * A checkpoint belongs to an event that replaced the view. It lists where the lines of the view are in the log, so that a
+ * session is opened by reading only these, however much left the window before. It stores no content twice.
+ */
+
 import { Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import {
@@ -16,11 +21,6 @@ import {
 } from "../conversation/Conversation.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { type Session, type SessionEvent, type Started, entriesOf } from "./Session.ts"
-
-/**
- * A checkpoint belongs to an event that replaced the view. It lists where the lines of the view are in the log, so that a
- * session is opened by reading only these, however much left the window before. It stores no content twice.
- */
 
 /** `e5`, or `e5-e9` for five consecutive entries. */
 const Run = Schema.String.check(Schema.isPattern(/^e[1-9]\d*(-e[1-9]\d*)?$/))

@@ -1,3 +1,5 @@
+/** Makes the session events of compressions, successful and failed. */
+
 import {
   callsOf,
   type CompressionStatus,
@@ -11,8 +13,6 @@ import {
 import type { Handle } from "../content/Handle.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 import type { SessionEvent } from "./Session.ts"
-
-/** Makes the session events of compressions, successful and failed. */
 
 /** What a session records of a compression, besides its outcome. */
 export interface CompressionRecord {

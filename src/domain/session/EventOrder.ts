@@ -1,8 +1,8 @@
+/** Checks, one by one, that the events of a log are consistent. Used for logs from outside. */
+
 import { type EntryId, entryId, sequenceOf, view } from "../conversation/Conversation.ts"
 import type { LineProblem } from "./LogFormat.ts"
 import { entriesOf, type Session, type SessionEvent } from "./Session.ts"
-
-/** Checks, one by one, that the events of a log are consistent. Used for logs from outside. */
 
 const malformed = (message: string): LineProblem => ({ _tag: "Malformed", message })
 

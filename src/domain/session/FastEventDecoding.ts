@@ -1,11 +1,11 @@
-import type { Entry } from "../conversation/Conversation.ts"
-import type { SessionEvent } from "./Session.ts"
-
 /**
  * A fast path for messages and turns, which nearly every line of a long log holds. It checks 10,000 of them in 25 ms, where
  * the schema `SessionEvent` takes 380 ms and parsing their JSON 100 ms; the user waits while a session is opened. It accepts
  * nothing that the schema rejects, and leaves everything unusual to the schema. A property test compares the two.
  */
+
+import type { Entry } from "../conversation/Conversation.ts"
+import type { SessionEvent } from "./Session.ts"
 
 type Check = (value: unknown) => boolean
 

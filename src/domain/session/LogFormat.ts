@@ -1,3 +1,8 @@
+/**
+ * The lines of a session log: one event a line, as JSON. A part whose bytes are in the blob store leaves an empty part in its line
+ * and a note of where the bytes are (`spilled`). An event that replaced the view may carry a `checkpoint`.
+ */
+
 import { Result, Schema } from "effect"
 import { isPart, outputText, type Part, payload, withOutput } from "../content/Content.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
@@ -5,11 +10,6 @@ import { maxLogDepth, parseJson } from "../text/JsonText.ts"
 import type { Checkpoint } from "./Checkpoint.ts"
 import { decodeCommonEvent } from "./FastEventDecoding.ts"
 import { logVersion, SessionEvent, Spilled, entriesOf } from "./Session.ts"
-
-/**
- * The lines of a session log: one event a line, as JSON. A part whose bytes are in the blob store leaves an empty part in its line
- * and a note of where the bytes are (`spilled`). An event that replaced the view may carry a `checkpoint`.
- */
 
 /** Where the bytes of parts are, by `entry:part`. */
 export type SpilledParts = ReadonlyMap<string, Spilled>

@@ -1,9 +1,9 @@
+/** Reads a log from its bytes, line by line. */
+
 import { Result } from "effect"
 import * as Bytes from "../text/Bytes.ts"
 import { type JsonProblem, maxLogDepth, parsedWithin, parseJson } from "../text/JsonText.ts"
 import { type DecodedLine, decodeLine, type LineProblem } from "./LogFormat.ts"
-
-/** Reads a log from its bytes, line by line. */
 
 /** A line and its position. */
 export interface ReadLine extends DecodedLine {

@@ -1,8 +1,8 @@
+/** Recognises an append that is repeated because its caller does not know whether the first one was stored. */
+
 import { type Entry, sequenceOf } from "../conversation/Conversation.ts"
 import { encodeLine } from "./LogFormat.ts"
 import { entriesOf, type Session, type SessionEvent } from "./Session.ts"
-
-/** Recognises an append that is repeated because its caller does not know whether the first one was stored. */
 
 /**
  * The messages that an event adds, if a caller may repeat it because it does not know whether the first attempt was

@@ -1,3 +1,5 @@
+/** The events of a session, and the fold that makes a session of them. */
+
 import { Schema } from "effect"
 import { waitsForGrowth } from "../compression/strategies/Strategies.ts"
 import { Handle, Hash } from "../content/Handle.ts"
@@ -19,8 +21,6 @@ import * as PersistentList from "../text/PersistentList.ts"
 import { estimatorVersion, TokenCount, Usage } from "../tokens/Tokens.ts"
 import { CallBegan, CallEnded, QuestionAnswered, QuestionAsked, type QuestionEvent } from "./CallQuestions.ts"
 import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
-
-/** The events of a session, and the fold that makes a session of them. */
 
 /** The version of the log format that this program writes. Older versions are converted while they are read. */
 export const logVersion = 1

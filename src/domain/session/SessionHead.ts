@@ -1,10 +1,10 @@
+/** The list's data about a session, from the first lines of its log. */
+
 import { plainText } from "../content/Content.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
 import { redact } from "../text/Redaction.ts"
 import { type SessionEvent, entriesOf } from "./Session.ts"
-
-/** The list's data about a session, from the first lines of its log. */
 
 /** The longest title or first prompt that is shown, in characters. */
 const maxTitleChars = 200

@@ -1,7 +1,7 @@
+/** Decides which sessions are deleted under the user's retention settings. Without such settings every session stays. */
+
 import { Result } from "effect"
 import { lastWrittenFirst } from "./SessionOrder.ts"
-
-/** Decides which sessions are deleted under the user's retention settings. Without such settings every session stays. */
 
 /** The settings. Without either, every session stays. */
 export interface RetentionSettings {

@@ -1,3 +1,5 @@
+/** The tree of a session: every message and every compression, each after the one that it followed. */
+
 import { isCall, isMedia, isResponse, plainText } from "../content/Content.ts"
 import { segments, tipOf } from "../conversation/Branches.ts"
 import { type Entry, type EntryId, inserted } from "../conversation/Conversation.ts"
@@ -6,8 +8,6 @@ import { printableLine } from "../text/InvisibleCharacters.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { Session } from "./Session.ts"
-
-/** The tree of a session: every message and every compression, each after the one that it followed. */
 
 /** What a node of the tree stands for. `results`: of tools; `program`: text that a program added; `compression`: its snapshot. */
 export type NodeKind = "user" | "model" | "results" | "program" | "summary" | "environment" | "compression"

@@ -1,11 +1,11 @@
+/** The files of each agent that `install` changes, and how: its MCP servers, its hooks around a compaction, a plugin. */
+
 import { Predicate, Result } from "effect"
 import { edited, type EditResult, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
 import { clients, type McpClient, type SetupFile, setupFile } from "./McpClients.ts"
 import { serverEdit } from "./McpClientSettings.ts"
 import { bareCommand, hookLine, isOwnHookLine, type OwnCommand } from "./OwnCommand.ts"
 import { withExisting, withItem, withoutEntry } from "./SettingsEdits.ts"
-
-/** The files of each agent that `install` changes, and how: its MCP servers, its hooks around a compaction, a plugin. */
 
 /** An agent with such hooks. */
 type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">

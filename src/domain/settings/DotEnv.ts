@@ -1,8 +1,3 @@
-import { placeVariable } from "../agent/AgentPlace.ts"
-import { keyVariables } from "../model/ModelRoute.ts"
-import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
-import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
-
 /**
  * Parses `.env` files: one `NAME=value` a line.
  *
@@ -10,6 +5,11 @@ import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
  * expanded or executed, and because `dotenv` and `node:util.parseEnv` skip lines they do not understand without
  * reporting them.
  */
+
+import { placeVariable } from "../agent/AgentPlace.ts"
+import { keyVariables } from "../model/ModelRoute.ts"
+import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
+import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
 
 /** A line that could not be parsed, counted from 1, and what was expected. Its content is not reported: it may be a key. */
 export interface DotEnvProblem {

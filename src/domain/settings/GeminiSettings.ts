@@ -1,3 +1,9 @@
+/**
+ * Translates Gemini CLI settings: what each key becomes, and why some are skipped.
+ *
+ * One file: every key must be in exactly one result list.
+ */
+
 import { Equal, Predicate } from "effect"
 import { hooksOf } from "../hooks/HookSettings.ts"
 import { firstMismatch, type SettingsPath, unknownKeys, valueAt, withValue, isList } from "./SettingsKey.ts"
@@ -10,12 +16,6 @@ import {
   untranslatedPaths,
   untranslatedText
 } from "./SkippedSetting.ts"
-
-/**
- * Translates Gemini CLI settings: what each key becomes, and why some are skipped.
- *
- * One file: every key must be in exactly one result list.
- */
 
 /** A key and the setting it becomes. A row covers everything below it, except where rows below say otherwise. */
 export interface TranslatedKey {

@@ -1,11 +1,11 @@
-import { Result, Schema } from "effect"
-import { valueAt } from "./SettingsKey.ts"
-import { jsonOf, type SettingsProblem } from "./SettingsText.ts"
-
 /**
  * Plans how `install` and `uninstall` change a file of another agent. A record of what `install` put into the file lets `uninstall`
  * give back the very bytes; where the file has changed since, only what is ours is removed.
  */
+
+import { Result, Schema } from "effect"
+import { valueAt } from "./SettingsKey.ts"
+import { jsonOf, type SettingsProblem } from "./SettingsText.ts"
 
 /** What an edit makes of a text. */
 export type EditResult =

@@ -1,3 +1,5 @@
+/** Adds this program's MCP server to a client's settings, and removes it. */
+
 import { Predicate, Result } from "effect"
 import * as Toml from "effect/encoding/Toml"
 import { type EditResult, edited, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
@@ -6,8 +8,6 @@ import { isOwnCall, type OwnCommand } from "./OwnCommand.ts"
 import { newlineOf, withExisting, withoutEntry, withValue } from "./SettingsEdits.ts"
 import { valueAt } from "./SettingsKey.ts"
 import type { SettingsProblem } from "./SettingsText.ts"
-
-/** Adds this program's MCP server to a client's settings, and removes it. */
 
 const unchanged: EditResult = { _tag: "Unchanged" }
 const foreign: EditResult = { _tag: "Foreign", what: `an MCP server ${serverName}` }

@@ -1,8 +1,8 @@
+/** How to register this program's MCP server with each client. */
+
 import { shellLine } from "../text/ShellWord.ts"
 import type { AgentName } from "../transcripts/AgentFolders.ts"
 import type { OwnCommand } from "./OwnCommand.ts"
-
-/** How to register this program's MCP server with each client. */
 
 /** A client whose settings are known. */
 export const clients = ["claude", "codex", "gemini", "opencode", "cursor", "vscode"] as const

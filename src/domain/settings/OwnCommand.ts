@@ -1,6 +1,6 @@
-import { shellLine } from "../text/ShellWord.ts"
-
 /** How the settings of another program start this one, and how such a command is recognised. */
+
+import { shellLine } from "../text/ShellWord.ts"
 
 /** The words that start this program: its name, or the absolute paths of Node and of the program's file. */
 export type OwnCommand = readonly [string, ...ReadonlyArray<string>]

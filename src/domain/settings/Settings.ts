@@ -1,3 +1,13 @@
+/**
+ * The settings schema. Each field carries its description, its default and what is expected, and nothing else repeats
+ * them. A file may omit any field (`SettingsFile`); the program works with all of them (`Settings`).
+ *
+ * `description` and `expected` are annotations; `expected` completes the sentence "expected …" in error messages.
+ * `asIs: true` marks values whose strings keep `$NAME` unexpanded for their consumer.
+ *
+ * One file: one schema, read from top to bottom.
+ */
+
 import { Effect, Schema } from "effect"
 import {
   agentDefaultsOf,
@@ -19,16 +29,6 @@ import { ApprovalMode } from "../tools/Approval.ts"
 import { McpServersSettings } from "../tools/McpServer.ts"
 import { defaultMaxLines, maxLineChars } from "../workspace/FileText.ts"
 import { defaultIdeLimits } from "../workspace/IdeContext.ts"
-
-/**
- * The settings schema. Each field carries its description, its default and what is expected, and nothing else repeats
- * them. A file may omit any field (`SettingsFile`); the program works with all of them (`Settings`).
- *
- * `description` and `expected` are annotations; `expected` completes the sentence "expected …" in error messages.
- * `asIs: true` marks values whose strings keep `$NAME` unexpanded for their consumer.
- *
- * One file: one schema, read from top to bottom.
- */
 
 const withDefault = <S extends Schema.Constraint>(schema: S, defaultValue: S["Encoded"]) =>
   Schema.withDecodingDefaultKey<S>(Effect.succeed(defaultValue))(schema)

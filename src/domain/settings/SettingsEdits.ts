@@ -1,8 +1,3 @@
-import { Predicate, Result } from "effect"
-import { afterSpace, containerSpans, type ElementSpan, plainKey, type Span, valueEnd } from "../text/JsonSource.ts"
-import { dotted, type SettingsPath, valueAt, isList } from "./SettingsKey.ts"
-import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
-
 /**
  * Edits single values in the text of settings files in place, and leaves everything else as it is.
  *
@@ -10,6 +5,11 @@ import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComment
  * comments next to a removed value, reformats neighbouring lines, changes the first of two equal
  * keys (the last one counts), fails where a scalar is in the way, and its parser drops `__proto__` keys.
  */
+
+import { Predicate, Result } from "effect"
+import { afterSpace, containerSpans, type ElementSpan, plainKey, type Span, valueEnd } from "../text/JsonSource.ts"
+import { dotted, type SettingsPath, valueAt, isList } from "./SettingsKey.ts"
+import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
 
 /** A value in the text with its offsets. */
 interface Placed extends Span {

@@ -1,13 +1,13 @@
-import { Predicate, Schema, SchemaAST } from "effect"
-import { fromJson } from "../text/JsonText.ts"
-import { closestName } from "../text/SpellingSuggestion.ts"
-import { isHomeOnly, SettingsFile } from "./Settings.ts"
-
 /**
  * Settings keys as paths through the schema: which exist, what each accepts, and what does not fit.
  *
  * One file: everything here walks the same schema with the same cached shapes.
  */
+
+import { Predicate, Schema, SchemaAST } from "effect"
+import { fromJson } from "../text/JsonText.ts"
+import { closestName } from "../text/SpellingSuggestion.ts"
+import { isHomeOnly, SettingsFile } from "./Settings.ts"
 
 /** The names that lead to a value, outermost first. Names of models and servers may contain dots. */
 export type SettingsPath = ReadonlyArray<string>

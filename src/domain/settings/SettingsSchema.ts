@@ -1,7 +1,7 @@
+/** Makes a JSON Schema document of the settings, for editors. */
+
 import { JsonSchema, Predicate, Schema } from "effect"
 import { defaults, SettingsFile } from "./Settings.ts"
-
-/** Makes a JSON Schema document of the settings, for editors. */
 
 /** Adds the default to each property of a JSON schema that has one. */
 const withDefaultValues = (schema: unknown, defaultValue: unknown): unknown => {

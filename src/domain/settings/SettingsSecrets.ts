@@ -1,8 +1,8 @@
+/** Hides secrets in settings values that are shown. */
+
 import { Predicate } from "effect"
 import { redact } from "../text/Redaction.ts"
 import { isList, type SettingsPath } from "./SettingsKey.ts"
-
-/** Hides secrets in settings values that are shown. */
 
 /** Replaces the hidden part of a text. */
 const hiddenPart = "•••"

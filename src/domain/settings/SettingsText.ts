@@ -1,3 +1,5 @@
+/** Reads settings files, which are JSON with comments and trailing commas. */
+
 import { Predicate, Result, Schema } from "effect"
 import { faultIn } from "../text/JsonFault.ts"
 import { isDeeper, parseJson } from "../text/JsonText.ts"
@@ -10,8 +12,6 @@ import {
   keepsVariables,
   unknownKeys
 } from "./SettingsKey.ts"
-
-/** Reads settings files, which are JSON with comments and trailing commas. */
 
 const variable = /\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})/g
 

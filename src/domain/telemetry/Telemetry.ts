@@ -1,10 +1,10 @@
+/** Telemetry records of a run: numbers and names, never the words of users, models or tools unless that is enabled. */
+
 import { Schema } from "effect"
 import type { ChatEvent } from "../chat/ChatEvent.ts"
 import { summarizerRole } from "../compression/Compression.ts"
 import type { HookEvent } from "../hooks/Hook.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/** Telemetry records of a run: numbers and names, never the words of users, models or tools unless that is enabled. */
 
 /** One telemetry record. */
 export const TelemetryRecord = Schema.Struct({

@@ -1,6 +1,6 @@
-import type { Finding } from "./Finding.ts"
-
 /** Finds names of accounts by their home folders, and where these names and folders stand in a text. */
+
+import type { Finding } from "./Finding.ts"
 
 const homes = /(?:\/home\/|\/Users\/|[A-Za-z]:(?:\\{1,2}|\/)Users(?:\\{1,2}|\/))([A-Za-z0-9_][\w.-]{1,63})/g
 /** Names of accounts that belong to nobody. */

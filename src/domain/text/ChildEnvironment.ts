@@ -1,6 +1,6 @@
-import { redact } from "./Redaction.ts"
-
 /** Selects the environment variables that programs started by a model receive: all except secrets. */
+
+import { redact } from "./Redaction.ts"
 
 /** A word in a variable name that marks the value as secret: GITHUB_TOKEN, apiKey, DB_PASS. */
 const secretWord =

@@ -1,7 +1,7 @@
+/** Explains disk errors to the user, and tells which of them mean that a file does not exist. */
+
 import { type PlatformError, Predicate } from "effect"
 import { quotedPath } from "./WorkspacePath.ts"
-
-/** Explains disk errors to the user, and tells which of them mean that a file does not exist. */
 
 /** Explanations of system error codes, with the remedy where there is one. */
 const reasons: Readonly<Record<string, string>> = {

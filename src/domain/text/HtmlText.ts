@@ -1,5 +1,3 @@
-import type { SlicedWork } from "./SlicedWork.ts"
-
 /**
  * Converts a web page to the text that a reader would see.
  *
@@ -7,6 +5,8 @@ import type { SlicedWork } from "./SlicedWork.ts"
  * `<div>` it takes minutes and then overflows the stack (this code takes a second), it cannot pause or be interrupted, it includes
  * elements that the page hides, and it adds 14 packages (190 kB bundled). On ordinary pages both are equally fast.
  */
+
+import type { SlicedWork } from "./SlicedWork.ts"
 
 /** Elements whose content is not readable text. */
 const skippedElements: ReadonlySet<string> = new Set(

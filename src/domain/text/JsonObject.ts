@@ -1,6 +1,6 @@
-import { Predicate } from "effect"
-
 /** Objects of JSON whose form is not known. */
+
+import { Predicate } from "effect"
 
 /** An object as `JSON.parse` gives it. */
 export type Json = { readonly [key: string]: unknown }

@@ -1,6 +1,6 @@
-import { stringEnd } from "./JsonSource.ts"
-
 /** Finds and replaces strings and numbers of a JSON text, and leaves everything else byte for byte. */
+
+import { stringEnd } from "./JsonSource.ts"
 
 /** Where a string or number begins and ends in a JSON text, quotes included. */
 export interface JsonPiece {

@@ -1,11 +1,11 @@
-import { Result, Schema } from "effect"
-import { errorText } from "./ErrorText.ts"
-import { stringEnd } from "./JsonSource.ts"
-
 /**
  * Reads JSON. All JSON from outside is read here, because values nested deeper than the stack break the code that walks through
  * them afterwards.
  */
+
+import { Result, Schema } from "effect"
+import { errorText } from "./ErrorText.ts"
+import { stringEnd } from "./JsonSource.ts"
 
 /**
  * Maximum nesting depth of JSON from outside. Real values have dozens of levels, and all code that walks through them manages some

@@ -1,6 +1,6 @@
-import type { SlicedWork } from "./SlicedWork.ts"
-
 /** Finds lines by their breaks in texts of any length, in slices. */
+
+import type { SlicedWork } from "./SlicedWork.ts"
 
 /** Characters that are looked through at once. */
 const pieceChars = 65_536

@@ -1,9 +1,9 @@
+/** Finds passwords in addresses, in lists of logins, in the arguments of programs, and after the word for one in other languages. */
+
 import type { Finding } from "./Finding.ts"
 import { matchAt } from "./MatchAt.ts"
 import { hasDigitAndLetter, isRandom } from "./RandomText.ts"
 import { fileName, formed, isPlaceholder } from "./SecretValues.ts"
-
-/** Finds passwords in addresses, in lists of logins, in the arguments of programs, and after the word for one in other languages. */
 
 /** The end of user and password before a host. */
 const userInfo = /([^\s/:@"'`<>\\]{0,128}):((?:[^\s/@"'`<>\\]|@(?=[^\s/@"'`<>\\]{0,128}@)){1,256})@(?=[\w[.$-])/y

@@ -1,3 +1,5 @@
+/** Finds values that follow a telling name, such as `password: x`. */
+
 import type { Finding, Kind } from "./Finding.ts"
 import { matchAt } from "./MatchAt.ts"
 import { isCamelCase } from "./RandomText.ts"
@@ -13,8 +15,6 @@ import {
   isSecretValue
 } from "./SecretValues.ts"
 import { openQuote, type Value, valueAt, wholeOf, withContinued } from "./ValueText.ts"
-
-/** Finds values that follow a telling name, such as `password: x`. */
 
 const nameReach = 64
 

@@ -1,10 +1,10 @@
-import type { SlicedWork } from "./SlicedWork.ts"
-
 /**
  * Finds a regular expression in the lines of a text, in time proportional to the text. All ways to read a line are followed together, character by
  * character, so none is tried twice, and the work can pause at any character. What follows a character is remembered, within a bounded memory: most
  * characters then cost one look at a table.
  */
+
+import type { SlicedWork } from "./SlicedWork.ts"
 
 /** An instruction of a compiled pattern. `next`, `first` and `second` are indexes of instructions. */
 export type Instruction =

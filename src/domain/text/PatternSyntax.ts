@@ -1,7 +1,7 @@
+/** What a pattern from outside may be: checked before it is compiled, because compiling cannot pause. */
+
 import { Result } from "effect"
 import { number } from "./NumberText.ts"
-
-/** What a pattern from outside may be: checked before it is compiled, because compiling cannot pause. */
 
 /** Most characters of a pattern. */
 export const maxPatternChars = 1_000

@@ -1,9 +1,9 @@
-import type { Finding } from "./Finding.ts"
-
 /**
  * Finds personal data with a form of its own: addresses of e-mail, telephone numbers with a country code, numbers of bank accounts and
  * payment cards with their check digits, and US social security numbers. Names and postal addresses have no form.
  */
+
+import type { Finding } from "./Finding.ts"
 
 /** The kinds of personal data. */
 export const personalKinds = [

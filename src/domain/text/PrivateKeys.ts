@@ -1,11 +1,11 @@
-import { matchAt } from "./MatchAt.ts"
-import { isRandom } from "./RandomText.ts"
-
 /**
  * Finds private keys in a text, whole or in pieces, as programs print them. A key is known by the line at which it begins or ends;
  * the lines of base64 beside that one belong to it. A piece without either is known by the length of its lines. Every rule looks a
  * bounded distance, so the time is linear in the length of the text.
  */
+
+import { matchAt } from "./MatchAt.ts"
+import { isRandom } from "./RandomText.ts"
 
 /** The kind of what is found here. */
 export const privateKey = "private key"

@@ -1,3 +1,9 @@
+/**
+ * Removes secrets from a text before it reaches a reader who must not see them: private keys, tokens of known shapes, logins, and
+ * values that follow a telling name. The text around them stays. The rules overlap, and their order decides which of them names a
+ * finding. Every rule looks a bounded distance, so the time is linear in the length of the text.
+ */
+
 import type { Finding, Kind } from "./Finding.ts"
 import { findLogins } from "./Logins.ts"
 import { findNamed } from "./NamedSecrets.ts"
@@ -6,12 +12,6 @@ import { hasDigitAndLetter, isRandom } from "./RandomText.ts"
 import { findTokens } from "./SecretTokens.ts"
 import { fileName, formed } from "./SecretValues.ts"
 import * as Work from "./SlicedWork.ts"
-
-/**
- * Removes secrets from a text before it reaches a reader who must not see them: private keys, tokens of known shapes, logins, and
- * values that follow a telling name. The text around them stays. The rules overlap, and their order decides which of them names a
- * finding. Every rule looks a bounded distance, so the time is linear in the length of the text.
- */
 
 /** Returns the mark that replaces a secret. */
 export const redacted = (kind: Kind): string => `[redacted: ${kind}]`

@@ -1,3 +1,5 @@
+/** Finds keys and tokens of known shapes. */
+
 import type { Finding } from "./Finding.ts"
 import { matchAt } from "./MatchAt.ts"
 import { hasDigitAndLetter } from "./RandomText.ts"
@@ -9,8 +11,6 @@ import {
   type TokenShape,
   tokenShapes
 } from "./SecretShapes.ts"
-
-/** Finds keys and tokens of known shapes. */
 
 const isRun = new Uint8Array(128)
 for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") {

@@ -1,7 +1,7 @@
+/** Classifies what stands in the place of a secret: a placeholder, something else of a recognizable form, or a value. */
+
 import { isRandom } from "./RandomText.ts"
 import type { Value } from "./ValueText.ts"
-
-/** Classifies what stands in the place of a secret: a placeholder, something else of a recognizable form, or a value. */
 
 /** A placeholder for a value or its kind: a variable, an expression, a type. */
 const placeholder =

@@ -1,6 +1,6 @@
-import { distance } from "./EditDistance.ts"
-
 /** Suggests a known name for a misspelled one. */
+
+import { distance } from "./EditDistance.ts"
 
 /** Longer words are not compared: they are no typing error, and comparing them takes long. */
 const maxNameChars = 64

@@ -1,11 +1,11 @@
-import { visibleBlock, visibleLine } from "./InvisibleCharacters.ts"
-
 /**
  * Escapes untrusted text so that it cannot pass for text of the runtime. Escaped is what would open or close an element of a
  * snapshot or of a runtime message, or read as the runtime's mark, in any spelling that a model may read that way (look-alike
  * brackets and letters, blanks and zero-width characters in between, entities). `protect` writes the opening character as an XML
  * entity; `unprotect` restores the text.
  */
+
+import { visibleBlock, visibleLine } from "./InvisibleCharacters.ts"
 
 /** Elements that the runtime writes, and elements of other agents and models that would give a text another role. */
 const elements: ReadonlyArray<string> =

@@ -1,7 +1,7 @@
+/** Reads values in texts: how far a value reaches, in quotes, to the next blank, and over several lines. */
+
 import { matchAt } from "./MatchAt.ts"
 import { hasDigitAndLetter } from "./RandomText.ts"
-
-/** Reads values in texts: how far a value reaches, in quotes, to the next blank, and over several lines. */
 
 /** The quote before a value, in one of the forms of programs, shells, JSON in JSON, HTML and addresses. */
 export const openQuote =

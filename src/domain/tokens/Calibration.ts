@@ -1,13 +1,13 @@
-import { Schema } from "effect"
-import { type CountHistory, isCut, isPlausibleCount, isUnchangedCount, withCount } from "./CutPrompts.ts"
-import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
-
 /**
  * How far the estimator is off for one model, learned from the counts that its API reports, and an upper bound of the true count,
  * which keeps requests within the window. A text is split into classes (`TextFeatures`), each measured in estimated tokens; a
  * model has a factor for each class, and every reported count is evidence about them. This is Bayesian linear regression: the
  * factors explain the counts best, and the bound adds how uncertain they still are.
  */
+
+import { Schema } from "effect"
+import { type CountHistory, isCut, isPlausibleCount, isUnchangedCount, withCount } from "./CutPrompts.ts"
+import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
 
 /**
  * The margin before any count, as a share: how much more than estimated a class may cost an unknown model. The noise of every bound (15 % before any

@@ -1,9 +1,9 @@
-import { number } from "../text/NumberText.ts"
-
 /**
  * Recognises counts of servers that cut long prompts and do not say so, as Ollama does at its `num_ctx`. Such a count says how much the server kept,
  * and nothing about the request.
  */
+
+import { number } from "../text/NumberText.ts"
 
 /** The last count of a model, and what its server seems to keep of a prompt. Tokens. */
 export interface CountHistory {

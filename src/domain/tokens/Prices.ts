@@ -1,9 +1,9 @@
+/** Prices of models, and the cost of a conversation. */
+
 import { Result, Schema, SchemaIssue } from "effect"
 import { bareName } from "../model/ModelLimits.ts"
 import { parseJson } from "../text/JsonText.ts"
 import { addClamped, addUsage, type Usage } from "./Tokens.ts"
-
-/** Prices of models, and the cost of a conversation. */
 
 const priceText = "a number from 0 to 1000000 (US dollars for a million tokens)"
 const Price = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }, { expected: priceText }))

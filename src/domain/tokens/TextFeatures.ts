@@ -1,8 +1,8 @@
+/** The estimated tokens of a text by class: prose, code, base64, and others that vocabularies treat differently. */
+
 import type { Part } from "../content/Content.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { beginning, partTokens, requestContent, roundedTokens, scan } from "./Tokens.ts"
-
-/** The estimated tokens of a text by class: prose, code, base64, and others that vocabularies treat differently. */
 
 /** Classes of text that vocabularies treat differently. Stored calibrations depend on the order. */
 export const textClasses = [

@@ -1,5 +1,3 @@
-import { east, emoji, fitted } from "./TokenCosts.ts"
-
 /**
  * The state machine behind the token estimate.
  *
@@ -19,6 +17,8 @@ import { east, emoji, fitted } from "./TokenCosts.ts"
  *
  * One file: classes, states, costs and the compiled table are one definition, and the fitting script reads all of it.
  */
+
+import { east, emoji, fitted } from "./TokenCosts.ts"
 
 /** How a class behaves. */
 export type Family =

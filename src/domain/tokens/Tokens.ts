@@ -1,11 +1,11 @@
+/** Counts of tokens: a provider's usage, and the estimates of texts and parts. */
+
 import { Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { costBits, machine } from "./TokenMachine.ts"
-
-/** Counts of tokens: a provider's usage, and the estimates of texts and parts. */
 
 /** A number of tokens. */
 export const TokenCount = Schema.Natural.pipe(Schema.brand("TokenCount"))

@@ -1,7 +1,7 @@
+/** Decides which tool calls run without asking: modes, grants, and the answers to calls that may not run. */
+
 import { Schema } from "effect"
 import { widerGrants } from "./ShellCommand.ts"
-
-/** Decides which tool calls run without asking: modes, grants, and the answers to calls that may not run. */
 
 /**
  * Which calls run without asking the user (`--approve`): none that change anything, file edits, or all. With `plan`, nothing is

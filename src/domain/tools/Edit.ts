@@ -1,8 +1,8 @@
+/** Finds and replaces a text in a file. Offsets are UTF-16 units. */
+
 import { Result, Schema } from "effect"
 import { type ComparisonBudget, distance, maxComparisonSteps } from "../text/EditDistance.ts"
 import { withoutExtraEscapes } from "./ModelEscapes.ts"
-
-/** Finds and replaces a text in a file. Offsets are UTF-16 units. */
 
 /** The matching strategies in the order in which they are tried; the first with a match decides. */
 export const EditStrategy = Schema.Literals(["exact", "flexible", "regex", "unescaped", "fuzzy"])

@@ -1,6 +1,6 @@
-import { isEqualSecret } from "../text/SecretComparison.ts"
-
 /** Which requests a server answers that only programs of this machine may use. */
+
+import { isEqualSecret } from "../text/SecretComparison.ts"
 
 /** The headers that decide. */
 interface RequestOrigin {

@@ -1,7 +1,7 @@
+/** Makes an answer of an MCP server usable in which one entry is odd: the client refuses a list for one entry that it cannot read. */
+
 import { Option, Predicate, Schema } from "effect"
 import * as McpSchema from "effect/ai/McpSchema"
-
-/** Makes an answer of an MCP server usable in which one entry is odd: the client refuses a list for one entry that it cannot read. */
 
 const decodeTool = Schema.decodeUnknownOption(McpSchema.Tool)
 const decodeBlock = Schema.decodeUnknownOption(McpSchema.ContentBlock)

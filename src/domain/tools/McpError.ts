@@ -1,7 +1,7 @@
+/** The errors of MCP servers in words, and what follows from them. */
+
 import type { McpClientError, TransportError } from "effect/ai/McpClientError"
 import { shortLine } from "../text/OneLine.ts"
-
-/** The errors of MCP servers in words, and what follows from them. */
 
 /** Characters of what a server says about an error. */
 export const maxDetailChars = 300

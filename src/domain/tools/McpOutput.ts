@@ -1,10 +1,10 @@
+/** The output of an MCP server's process: messages, and what else it prints. */
+
 import { Predicate } from "effect"
 import { joinBytes } from "../text/Bytes.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { shortLine } from "../text/OneLine.ts"
 import { redact } from "../text/Redaction.ts"
-
-/** The output of an MCP server's process: messages, and what else it prints. */
 
 /** Output of a server's process other than messages, for the line that says why it ended. Mutable. */
 export class ServerWords {

@@ -1,9 +1,9 @@
+/** MCP servers in the settings, and the form in which their descriptions and answers reach a model: as data, never as instructions. */
+
 import { Schema } from "effect"
 import type { CallToolResult } from "effect/ai/McpSchema"
 import { encode } from "effect/encoding/Base64"
 import type { Part } from "../content/Content.ts"
-
-/** MCP servers in the settings, and the form in which their descriptions and answers reach a model: as data, never as instructions. */
 
 const strings = Schema.Record(Schema.String, Schema.String)
 

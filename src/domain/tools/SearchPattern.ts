@@ -1,6 +1,6 @@
-import { escape as escapeRegExp } from "effect/RegExp"
-
 /** Regular expressions with the same meaning in both search engines: our own, which reads RE2's syntax, and ripgrep. */
+
+import { escape as escapeRegExp } from "effect/RegExp"
 
 /** The pattern of a search. */
 export interface SearchPattern {

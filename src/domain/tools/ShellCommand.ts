@@ -1,5 +1,3 @@
-import { fetchers, gitGlobals, runners, shellWords, type Usage, usages, type Word } from "./ShellPrograms.ts"
-
 /**
  * Analyzes what a shell command line does, as far as that can be determined without running it, and what a grant for it covers. The
  * command runs in bash, or in sh where there is no bash. The analysis gives up on everything that the two might read differently, and
@@ -7,6 +5,8 @@ import { fetchers, gitGlobals, runners, shellWords, type Usage, usages, type Wor
  *
  * One file: whether a command is covered by a grant is decided here alone, so that a review of it reads one file.
  */
+
+import { fetchers, gitGlobals, runners, shellWords, type Usage, usages, type Word } from "./ShellPrograms.ts"
 
 /** A node of a bash syntax tree. Positions are string offsets. */
 export interface SyntaxNode {

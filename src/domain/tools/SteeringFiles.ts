@@ -1,12 +1,12 @@
-import { Predicate } from "effect"
-import { afterSpace, containerSpans, plainKey } from "../text/JsonSource.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-
 /**
  * Files that run by themselves, or that determine what runs or what a model reads. With `--approve edits`, the user expects to look
  * at edited code before it runs. These files run at the next commit, install, push or start, so each edit of them asks. Names are
  * compared as the most lenient file system does.
  */
+
+import { Predicate } from "effect"
+import { afterSpace, containerSpans, plainKey } from "../text/JsonSource.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** One kind of such files. */
 interface SteeringRule {

@@ -1,11 +1,11 @@
-import { Predicate, Schema } from "effect"
-import type { Part } from "../content/Content.ts"
-import { clipped, lastUnits } from "../text/Bytes.ts"
-
 /**
  * The result of a tool, and its conversion to the answer for the model. What the model sees of a large result is decided in
  * `conversation/ToolOutputBound`; here only the log and the display are bounded.
  */
+
+import { Predicate, Schema } from "effect"
+import type { Part } from "../content/Content.ts"
+import { clipped, lastUnits } from "../text/Bytes.ts"
 
 /** Maximum length of a tool's output in a conversation, in characters (UTF-16 units). */
 export const maxOutputChars = 32 * 1024 * 1024

@@ -1,8 +1,8 @@
+/** Where each agent keeps its sessions, and which of the files there is a session. */
+
 import { Schema } from "effect"
 import { isJson, jsonAt } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-
-/** Where each agent keeps its sessions, and which of the files there is a session. */
 
 /** An agent whose sessions are found on a machine. `palimpsest` is this program. */
 export const AgentName = Schema.Literals(["claude", "codex", "gemini", "pi", "opencode", "palimpsest"])

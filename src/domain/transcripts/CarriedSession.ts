@@ -1,10 +1,10 @@
+/** A session that is carried over to an agent: what of it the agent's own file holds, where that lies, and how to go on. */
+
 import type { Part } from "../content/Content.ts"
 import { append, empty, type Entry, itemParts, type ViewItem, view } from "../conversation/Conversation.ts"
 import { emptySession, type Session } from "../session/Session.ts"
 import { shellWord } from "../text/ShellWord.ts"
 import type { AgentName } from "./AgentFolders.ts"
-
-/** A session that is carried over to an agent: what of it the agent's own file holds, where that lies, and how to go on. */
 
 /** An agent that a session can be written for. */
 export type WritableAgent = Exclude<AgentName, "palimpsest">

@@ -1,3 +1,8 @@
+/**
+ * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
+ * are written again after the compaction and marked as repetitions.
+ */
+
 import { type Content, isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
 import type { PartPlace } from "../conversation/CallPairs.ts"
 import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
@@ -6,11 +11,6 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { Skipped } from "./Skipped.ts"
 import { type Compaction, VisibleMessages, type Step, type Transcript, type Writer } from "./Transcript.ts"
 import { callIdOf, Ids, isUuid, uuidOf } from "./WrittenRecords.ts"
-
-/**
- * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
- * are written again after the compaction and marked as repetitions.
- */
 
 /** A message to write. */
 export interface Row {

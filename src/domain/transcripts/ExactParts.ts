@@ -1,13 +1,13 @@
+/**
+ * Parts in the wire form of the Gemini API, which readers build from records of other agents. Each keeps its exact JSON text
+ * when writing the part again would give another text.
+ */
+
 import { type Content, needsSource, type Part, payload } from "../content/Content.ts"
 import type { Author, Draft } from "../conversation/Conversation.ts"
 import { isJson } from "../text/JsonObject.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/**
- * Parts in the wire form of the Gemini API, which readers build from records of other agents. Each keeps its exact JSON text
- * when writing the part again would give another text.
- */
 
 /** A part, and the JSON text it was read from when that has to be kept. */
 export interface Piece {

@@ -1,7 +1,7 @@
+/** Chooses the format in which a file is written: a given format, else that of its extension. */
+
 import { Result } from "effect"
 import { FormatName } from "./Transcript.ts"
-
-/** Chooses the format in which a file is written: a given format, else that of its extension. */
 
 /** A format that can be written: those that can be read back, and Markdown, which cannot. */
 export type WrittenFormat = FormatName | "markdown"

@@ -1,8 +1,8 @@
+/** Reads single fields of records whose form is not known: texts, times, counts, usage and kinds. */
+
 import type { Json } from "../text/JsonObject.ts"
 import { isTime } from "../text/Time.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/** Reads single fields of records whose form is not known: texts, times, counts, usage and kinds. */
 
 /** Returns the text under a key; undefined when there is none or the value is not a text. */
 export const textAt = (record: Json, key: string): string | undefined => {

@@ -1,3 +1,5 @@
+/** Lists of blocks, as Claude Code, Codex, Pi and MCP write them. */
+
 import type { Part } from "../content/Content.ts"
 import { messageMedia } from "../content/MediaBlocks.ts"
 import { isJson, type Json } from "../text/JsonObject.ts"
@@ -5,8 +7,6 @@ import { callPiece, type Locate, type Piece, textPiece, thoughtPiece } from "./E
 import { textAt } from "./JsonRecord.ts"
 import { isProblem, type Problem, recordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
-
-/** Lists of blocks, as Claude Code, Codex, Pi and MCP write them. */
 
 /** Returns the blocks of a result that consists of a list of them alone, as MCP and other agents write it. */
 export const listedBlocks = (part: Part): ReadonlyArray<unknown> | undefined => {

@@ -1,13 +1,13 @@
+/**
+ * Writes a conversation as Markdown, for reading only; it cannot be read back. Environment messages, thoughts, and the bytes
+ * of pictures and files are left out.
+ */
+
 import { isCall, isMedia, isResponse, isText, outputText, type Part } from "../content/Content.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
 import { type Author, type Conversation, entries, type Entry } from "../conversation/Conversation.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { visibleBlock } from "../text/InvisibleCharacters.ts"
-
-/**
- * Writes a conversation as Markdown, for reading only; it cannot be read back. Environment messages, thoughts, and the bytes
- * of pictures and files are left out.
- */
 
 /** Maximum lines and characters shown of one tool output or one call's arguments. */
 const maxLines = 40

@@ -1,8 +1,8 @@
+/** The title that the user's words give a session. */
+
 import { titleOf } from "../session/SessionHead.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import { firstWords, typedText } from "./voice/Voice.ts"
-
-/** The title that the user's words give a session. */
 
 /** Returns the title that words of the user give a session; none, when a program put them there. */
 export const promptTitle = (words: string): string => titleOf(firstWords(words))

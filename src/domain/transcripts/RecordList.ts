@@ -1,6 +1,6 @@
-import { afterSpace, stringEnd, valueEnd } from "../text/JsonSource.ts"
-
 /** Reads records that do not stand one a line: in a list, or each over several lines, as exporters and `jq` write them. */
+
+import { afterSpace, stringEnd, valueEnd } from "../text/JsonSource.ts"
 
 /** Whether a file that begins with `head` holds a list of records, or records over several lines. */
 export const isRecordList = (head: string): boolean => /^\s*(?:\[|\{[ \t\r]*\n)/.test(head)

@@ -1,3 +1,9 @@
+/**
+ * Writes the lines of records for other agents, and reads what they carry besides. Under the key `palimpsest`, a record has exact parts and
+ * marks for which its own format has no place; a note names an author where a format has no field for it. Records may repeat each
+ * other: an agent that sees only what follows a compaction needs the kept messages again after it. `Steps` makes a conversation of them.
+ */
+
 import { Schema } from "effect"
 import { isPart, payload } from "../content/Content.ts"
 import { Author, type Draft } from "../conversation/Conversation.ts"
@@ -10,12 +16,6 @@ import { Usage } from "../tokens/Tokens.ts"
 import { type Piece, wirePiece, samePieces } from "./ExactParts.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
 import { type Compaction, type Step, VisibleMessages } from "./Transcript.ts"
-
-/**
- * Writes the lines of records for other agents, and reads what they carry besides. Under the key `palimpsest`, a record has exact parts and
- * marks for which its own format has no place; a note names an author where a format has no field for it. Records may repeat each
- * other: an agent that sees only what follows a compaction needs the kept messages again after it. `Steps` makes a conversation of them.
- */
 
 /** The key under which a record carries exact parts and marks. */
 const extension = "palimpsest"

@@ -1,3 +1,8 @@
+/**
+ * Finds secrets and personal data in the records of any transcript, and puts placeholders in their place. Only strings of the JSON
+ * change, and numbers that are passwords, which become 0; the order of everything stays byte for byte.
+ */
+
 import { accountFinder, accountNamesIn, minAccountChars } from "../text/AccountNames.ts"
 import type { Finding } from "../text/Finding.ts"
 import { jsonNumberAt, type JsonPiece, type JsonString, jsonStrings, withLiterals } from "../text/JsonStrings.ts"
@@ -6,11 +11,6 @@ import { personalDataIn, personalKinds } from "../text/PersonalData.ts"
 import { privateKey } from "../text/PrivateKeys.ts"
 import { distinctiveSecrets, finding, markStart, outsideMarks, type Secret, withoutMarks } from "../text/Redaction.ts"
 import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
-
-/**
- * Finds secrets and personal data in the records of any transcript, and puts placeholders in their place. Only strings of the JSON
- * change, and numbers that are passwords, which become 0; the order of everything stays byte for byte.
- */
 
 /** What is looked for. */
 export interface SecretSearch {

@@ -1,3 +1,5 @@
+/** What changed in a session since a point: files, commits, checks and commands. */
+
 import type { CommandRun } from "../compression/evidence/Attempts.ts"
 import type { Evidence } from "../compression/evidence/Evidence.ts"
 import { isLook } from "../compression/evidence/ReadOnlyCommands.ts"
@@ -5,8 +7,6 @@ import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { sequenceOf } from "../conversation/Conversation.ts"
 import { clipped } from "../text/Bytes.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
-
-/** What changed in a session since a point: files, commits, checks and commands. */
 
 /** A point of a session: an entry, or a time in milliseconds since 1970. */
 export type SincePoint =

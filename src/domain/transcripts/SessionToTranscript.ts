@@ -1,3 +1,5 @@
+/** Makes the transcript of a session for another agent's format: the inverse of an import. */
+
 import {
   append,
   compressed,
@@ -17,8 +19,6 @@ import type { Session } from "../session/Session.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { nativeContent } from "../wire/ModelState.ts"
 import type { Step, Transcript } from "./Transcript.ts"
-
-/** Makes the transcript of a session for another agent's format: the inverse of an import. */
 
 const draftOf = ({ bounded: _bounded, handles: _handles, id: _id, tokens: _tokens, ...draft }: Entry): Draft => draft
 

@@ -1,10 +1,10 @@
+/** The conversation of another agent, as steps, and what readers and writers of a format are. */
+
 import { Schema } from "effect"
 import type { Draft } from "../conversation/Conversation.ts"
 import { isJson, type Json } from "../text/JsonObject.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
-
-/** The conversation of another agent, as steps, and what readers and writers of a format are. */
 
 /** A format in which a conversation can be read and written. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
@@ -108,6 +108,7 @@ const isEnvironment = ({ draft }: VisibleMessage): boolean => draft.author === "
 
 /** Collects steps, and tracks the agent's view while messages are added and compactions replace them. */
 export class VisibleMessages {
+  /** The steps so far. */
   readonly steps: Array<Step> = []
   /** The number of the next message. */
   messages = 0

@@ -1,11 +1,11 @@
-import type { Draft } from "../conversation/Conversation.ts"
-import { isTime } from "../text/Time.ts"
-import { draftsOf, type Step } from "./Transcript.ts"
-
 /**
  * What the records that writers make have in common: ids, times and the names of providers. Ids that a conversation lacks are always the
  * same for the same conversation.
  */
+
+import type { Draft } from "../conversation/Conversation.ts"
+import { isTime } from "../text/Time.ts"
+import { draftsOf, type Step } from "./Transcript.ts"
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0").slice(-digits)
 

@@ -1,14 +1,14 @@
+/**
+ * What the answers of a dialect are: lists of blocks (content blocks, items, parts), in one body or as they grow from events. The readers of the
+ * provider layers and the relay of the gateway fold this, and decode nothing themselves.
+ */
+
 import { Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import { isJson, type Json } from "../text/JsonObject.ts"
 import { afterSpace, valueEnd } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/**
- * What the answers of a dialect are: lists of blocks (content blocks, items, parts), in one body or as they grow from events. The readers of the
- * provider layers and the relay of the gateway fold this, and decode nothing themselves.
- */
 
 /** A call of a tool. */
 export interface WireCall {

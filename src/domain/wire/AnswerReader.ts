@@ -1,3 +1,5 @@
+/** Reads an answer for a conversation, event by event: the parts that it adds, how it ends, and what is wrong with it. */
+
 import { Result, Schema } from "effect"
 import { Part } from "../content/Content.ts"
 import { isJson } from "../text/JsonObject.ts"
@@ -5,8 +7,6 @@ import { Usage } from "../tokens/Tokens.ts"
 import type { Target } from "./ModelState.ts"
 import { faultIn, type ProviderFault } from "./ProviderFault.ts"
 import type { ToolNames } from "./ToolDeclarations.ts"
-
-/** Reads an answer for a conversation, event by event: the parts that it adds, how it ends, and what is wrong with it. */
 
 /** The finish reason of an answer that ended at the output limit of its model. */
 export const outputLimit = "MAX_TOKENS"

@@ -1,9 +1,9 @@
+/** The tokens of an answer, as counted by the provider. */
+
 import { isJson, type Json } from "../text/JsonObject.ts"
 import { valueEnd } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-
-/** The tokens of an answer, as counted by the provider. */
 
 /** A number, which some servers write as a text; undefined for any other value. */
 const numberIn = (value: unknown): number | undefined => {

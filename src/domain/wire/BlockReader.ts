@@ -1,3 +1,5 @@
+/** Reads the answers of a dialect that is not the Gemini API's: the blocks that events complete become parts. */
+
 import { Result } from "effect"
 import type { Part } from "../content/Content.ts"
 import { isJson, type Json } from "../text/JsonObject.ts"
@@ -5,8 +7,6 @@ import type { Growth, ReadableForm, WireCall } from "./AnswerForm.ts"
 import { type ModelChunk, type AnswerReader, faulty, outputLimit, type Reading, unknownEvent } from "./AnswerReader.ts"
 import { counted } from "./AnswerUsage.ts"
 import { carriedState } from "./ModelState.ts"
-
-/** Reads the answers of a dialect that is not the Gemini API's: the blocks that events complete become parts. */
 
 /** The finish reason of an answer with a call that cannot be read. */
 const malformed = "MALFORMED_FUNCTION_CALL"

@@ -1,9 +1,9 @@
+/** The dialects of model APIs: what each has to say of itself, and what is read from requests of all of them. */
+
 import { isJson, type Json, jsonsAt, textOrEmpty } from "../text/JsonObject.ts"
 import type { MessageCodec } from "./MessageCodec.ts"
 import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
-
-/** The dialects of model APIs: what each has to say of itself, and what is read from requests of all of them. */
 
 /** The dialects of the APIs of models: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
 export const dialects = ["anthropic", "gemini", "chat", "responses"] as const

@@ -1,3 +1,9 @@
+/**
+ * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
+ * has an id and one result in the turn after it. Contents of the Gemini API may break each of these rules. A conversation that goes on keeps the
+ * turns it had, so that a provider's cache finds them.
+ */
+
 import { Schema } from "effect"
 import {
   type Content,
@@ -17,12 +23,6 @@ import { objectArguments } from "./AnswerForm.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
-
-/**
- * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
- * has an id and one result in the turn after it. Contents of the Gemini API may break each of these rules. A conversation that goes on keeps the
- * turns it had, so that a provider's cache finds them.
- */
 
 /** Generation parameters. What is absent is the provider's choice; none is ever derived from token counts. */
 export const Generation = Schema.Struct({

@@ -1,14 +1,14 @@
+/**
+ * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
+ * the same place in every later request, so that the provider's cache finds the same prefix.
+ */
+
 import { Schema } from "effect"
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 import { objectSpans } from "../text/JsonSource.ts"
 import { fromJson, parsedOrUndefined } from "../text/JsonText.ts"
 import { VisibleBlock } from "./AnswerForm.ts"
 import type { TurnForm, WireDialect } from "./Dialect.ts"
-
-/**
- * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
- * the same place in every later request, so that the provider's cache finds the same prefix.
- */
 
 const Texts = Schema.Array(Schema.String)
 

@@ -1,10 +1,10 @@
+/** What servers turn out to refuse in requests of any dialect, and requests without it. */
+
 import { text, user } from "../content/Content.ts"
 import type { Json } from "../text/JsonObject.ts"
 import { type DialogueRequest, toldCalls } from "./Dialogue.ts"
 import { missingSignature } from "./ProviderFault.ts"
 import { withToldSchema } from "./ResponseSchema.ts"
-
-/** What servers turn out to refuse in requests of any dialect, and requests without it. */
 
 /** What servers want in the place of what they refuse, and their words for that. */
 const needs = {

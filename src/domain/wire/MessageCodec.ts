@@ -1,8 +1,8 @@
+/** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
+
 import { type Content, type Part, plainText } from "../content/Content.ts"
 import { blockMedia, responseText, splitMedia } from "../content/MediaBlocks.ts"
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
-
-/** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
 
 /** A place in a message that holds one part, and how a shorter part is written there. */
 export interface PartSlot {

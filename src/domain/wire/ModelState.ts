@@ -1,14 +1,14 @@
-import { Result } from "effect"
-import type { Content, Part } from "../content/Content.ts"
-import { isJson, type Json } from "../text/JsonObject.ts"
-import { parseJson } from "../text/JsonText.ts"
-import type { Dialect } from "./Dialect.ts"
-
 /**
  * State that a model added to its answer and expects back: thinking, signatures, fields of its server, what its server compacted. It is carried in the
  * signature of a part, where the Gemini API has its own, and stands before that part. It goes back unchanged to the model at the server that wrote it, and
  * to nobody else: others refuse it. Nobody is shown it.
  */
+
+import { Result } from "effect"
+import type { Content, Part } from "../content/Content.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
+import { parseJson } from "../text/JsonText.ts"
+import type { Dialect } from "./Dialect.ts"
 
 /** Who reads a request, or wrote an answer. */
 export interface Target {

@@ -1,3 +1,5 @@
+/** What the two dialects of OpenAI have in common: Responses, and Chat Completions, which many other servers speak. */
+
 import type { Part } from "../content/Content.ts"
 import { mediaType } from "../content/MediaBlocks.ts"
 import { type Json, textOrEmpty } from "../text/JsonObject.ts"
@@ -9,8 +11,6 @@ import type { DialogueRequest } from "./Dialogue.ts"
 import { opaque } from "./MessageCodec.ts"
 import { isClosed } from "./ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
-
-/** What the two dialects of OpenAI have in common: Responses, and Chat Completions, which many other servers speak. */
 
 /** The part that a block of a message is. */
 export const openAiPart = (block: Json): Part => {

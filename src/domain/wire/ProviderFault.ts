@@ -1,7 +1,7 @@
+/** Reads the errors of providers: what their bodies say, and whether a request was too large. All dialects and the gateway read them here. */
+
 import { Option, Predicate, Schema } from "effect"
 import { fromJson } from "../text/JsonText.ts"
-
-/** Reads the errors of providers: what their bodies say, and whether a request was too large. All dialects and the gateway read them here. */
 
 /** An error as a provider writes it. */
 export interface ProviderFault {

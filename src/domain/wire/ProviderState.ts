@@ -1,6 +1,6 @@
-import { isJson, type Json } from "../text/JsonObject.ts"
-
 /** What in a request refers to state that the provider keeps: for a conversation, or for the account of the key. */
+
+import { isJson, type Json } from "../text/JsonObject.ts"
 
 /** A key as a server may read it: in any case, and in either spelling of the Gemini API. */
 export const foldedKey = (key: string): string => key.toLowerCase().replaceAll("_", "")

@@ -1,14 +1,14 @@
+/**
+ * Passes answers of a provider on to a client of the gateway: one answer for the client, made of one or more of the provider, without the calls of
+ * the gateway's own tool.
+ */
+
 import type { Part } from "../content/Content.ts"
 import { isJson, type Json, jsonAt } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { AnswerForm, GrowingAnswer, Growth, VisibleBlock, WireCall } from "./AnswerForm.ts"
 import { addedCounts } from "./AnswerUsage.ts"
 import { isEndMark, type SseEvent, SseSplitter, sseText } from "./SseEvents.ts"
-
-/**
- * Passes answers of a provider on to a client of the gateway: one answer for the client, made of one or more of the provider, without the calls of
- * the gateway's own tool.
- */
 
 /** A call of the gateway's recall tool. */
 export interface RecallCall extends WireCall {

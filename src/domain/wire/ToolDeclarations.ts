@@ -1,7 +1,7 @@
+/** Reads tool declarations in the wire shape of the Gemini API, and names tools as the other dialects allow. */
+
 import { Equal, Predicate, Result, Schema } from "effect"
 import { isJson, type Json, jsonAt, jsonsAt } from "../text/JsonObject.ts"
-
-/** Reads tool declarations in the wire shape of the Gemini API, and names tools as the other dialects allow. */
 
 /** A tool as every dialect declares it. */
 export interface ToolDeclaration {

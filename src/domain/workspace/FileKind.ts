@@ -1,6 +1,6 @@
-import { encodingOf } from "./FileText.ts"
-
 /** Classifies files by extension and content. */
+
+import { encodingOf } from "./FileText.ts"
 
 /** How a file is given to the model. */
 export type FileKind =

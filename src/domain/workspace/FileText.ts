@@ -1,6 +1,6 @@
-import { firstUnits } from "../text/Bytes.ts"
-
 /** Decodes text files and selects the lines to show. */
+
+import { firstUnits } from "../text/Bytes.ts"
 
 /** Default number of lines shown. */
 export const defaultMaxLines = 2_000

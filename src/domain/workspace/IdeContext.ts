@@ -1,9 +1,9 @@
+/** What the user has open in their editor, and how the model is informed of it. */
+
 import { Schema } from "effect"
 import { firstUnits } from "../text/Bytes.ts"
 import { escapeOpeners } from "../text/UntrustedText.ts"
 import { jsonEscapes } from "../text/WorkspacePath.ts"
-
-/** What the user has open in their editor, and how the model is informed of it. */
 
 /** The cursor position; both count from 1. */
 const Cursor = Schema.Struct({ line: Schema.Finite, character: Schema.Finite })

@@ -1,12 +1,12 @@
-import { Glob } from "effect"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-
 /**
  * Parses and matches `.gitignore` rules (gitignore(5)).
  *
  * The matcher is our own, on Effect's Glob. The package `ignore` was tried: it treats everything below an ignored
  * folder as ignored, so a later file of rules cannot include a folder that an earlier file excludes.
  */
+
+import { Glob } from "effect"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /** One rule. */
 export interface IgnoreRule {

@@ -1,6 +1,6 @@
-import type { FileKind } from "./FileKind.ts"
-
 /** Which files are read when many are asked for at once. */
+
+import type { FileKind } from "./FileKind.ts"
 
 /** Files and folders that are left out by default. */
 export const defaultExcludes = [

@@ -1,7 +1,7 @@
+/** Matches paths with a glob from outside, whose size is bounded: matching one path cannot pause. */
+
 import { Glob } from "effect"
 import { number } from "../text/NumberText.ts"
-
-/** Matches paths with a glob from outside, whose size is bounded: matching one path cannot pause. */
 
 /** Most characters of a glob with its braces written out. Each may be compared with each character of a path. */
 const maxGlobChars = 5_000

@@ -1,3 +1,8 @@
+/**
+ * Runs remote agents over A2A with the client of `@a2a-js/sdk`, whose only dependency is `jose`. The SDK loads with this file, and this
+ * file with the first remote agent. Supports servers of protocol 1.0 and 0.3.
+ */
+
 import {
   type Part,
   Role,
@@ -35,11 +40,6 @@ import {
   makeExchange,
   request
 } from "./A2aConnection.ts"
-
-/**
- * Runs remote agents over A2A with the client of `@a2a-js/sdk`, whose only dependency is `jose`. The SDK loads with this file, and this
- * file with the first remote agent. Supports servers of protocol 1.0 and 0.3.
- */
 
 /** The agent to reach, and the timeout. */
 export interface A2aAgentOptions extends Pick<RemoteAgent, "name" | "card" | "auth"> {

@@ -1,9 +1,9 @@
+/** Makes the header that authenticates requests to a remote agent. */
+
 import { Config, Effect, Option, Redacted } from "effect"
 import { Buffer } from "node:buffer"
 import type { AgentAuth } from "../../domain/agent/AgentDefinition.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
-
-/** Makes the header that authenticates requests to a remote agent. */
 
 const failed = (message: string): AgentFailure => new AgentFailure({ message })
 

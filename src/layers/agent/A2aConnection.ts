@@ -1,3 +1,5 @@
+/** Connects to a remote agent: loads its card, restricts the hosts of its requests, and limits their size and time. */
+
 import type { AgentCard } from "@a2a-js/sdk"
 import {
   ClientFactory,
@@ -13,8 +15,6 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
 import { type Header, withoutSecret } from "./A2aAuth.ts"
-
-/** Connects to a remote agent: loads its card, restricts the hosts of its requests, and limits their size and time. */
 
 type Bytes = Uint8Array<ArrayBuffer>
 

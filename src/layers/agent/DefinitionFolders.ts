@@ -1,9 +1,9 @@
+/** Reads the folders of the user and of the workspace that hold definitions of agents or skills. */
+
 import { ByteSize, Effect, FileSystem, Path, PlatformError } from "effect"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
-
-/** Reads the folders of the user and of the workspace that hold definitions of agents or skills. */
 
 /** A folder that may hold definitions. */
 export interface DefinitionFolder {

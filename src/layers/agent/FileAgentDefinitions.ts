@@ -1,3 +1,5 @@
+/** Reads agent definitions from folders of the user and of the workspace. */
+
 import { Effect, type FileSystem, Layer, Path } from "effect"
 import { isIgnored, parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
 import {
@@ -8,8 +10,6 @@ import {
   type KnownAgents
 } from "../../services/agent/AgentDefinitions.ts"
 import { type DefinitionFolder, type DefinitionReader, reader, unusable } from "./DefinitionFolders.ts"
-
-/** Reads agent definitions from folders of the user and of the workspace. */
 
 /** Agents that one folder may offer: every model request carries a tool for each. */
 const maxAgents = 100

@@ -1,3 +1,5 @@
+/** Limits the agents that run at once in all processes, by lock files. */
+
 import { Effect, FileSystem, Path } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
@@ -6,8 +8,6 @@ import * as FileLock from "../../services/platform/FileLock.ts"
 import { Processes } from "../../services/platform/ProcessIdentity.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/** Limits the agents that run at once in all processes, by lock files. */
 
 /** The file of a slot, or a lock under which such a file is removed. The first group is the slot's file. */
 const slotFile = /^(\w+-\d+\.lock)(?:\.[a-z0-9]{1,60})?$/

@@ -1,3 +1,8 @@
+/**
+ * Runs an agent as a process of its own, which gets its definition and its task, and nothing of its parent's conversation. The process and all
+ * its children die with the scope.
+ */
+
 import { Cause, Deferred, Duration, Effect, Exit, type FileSystem, Option, type Path, Ref, Scope, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
@@ -9,11 +14,6 @@ import { firstUnits, lastUnits } from "../../domain/text/Bytes.ts"
 import { AgentFailure, type ExternalRunner, type ParentShare, type Task } from "../../services/agent/AgentRunner.ts"
 import { parseEvent, taskText } from "../../services/agent/ProcessAgentProtocol.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
-
-/**
- * Runs an agent as a process of its own, which gets its definition and its task, and nothing of its parent's conversation. The process and all
- * its children die with the scope.
- */
 
 /** Returns the last lines of a process's stderr. */
 export const lastLines = (text: string): string => {

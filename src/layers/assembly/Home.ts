@@ -1,3 +1,5 @@
+/** Everything that a program keeps, in one folder. */
+
 import { Layer, Predicate } from "effect"
 import { valueCheck } from "../../domain/compression/InvalidOption.ts"
 import { own, refused } from "../../services/runtime/OwnLayers.ts"
@@ -9,8 +11,6 @@ import * as FileTempStore from "../session/FileTempStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 import * as FileCalibrations from "../tokens/FileCalibrations.ts"
 import { nodeServices } from "./LiveNode.ts"
-
-/** Everything that a program keeps, in one folder. */
 
 // An empty path would be the root of the file system.
 const isFolder = (folder: unknown) => Predicate.isString(folder) && folder.trim() !== ""

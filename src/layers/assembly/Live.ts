@@ -1,3 +1,5 @@
+/** The whole program as one layer. */
+
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { Compression } from "../../services/compression/Compression.ts"
 import * as ModelSummarizer from "../../services/compression/summary/ModelSummarizer.ts"
@@ -16,8 +18,6 @@ import * as TokenTable from "../tokens/TokenTable.ts"
 import * as LiveFiles from "./LiveFiles.ts"
 import * as LiveModels from "./LiveModels.ts"
 import { transcripts } from "./LiveTranscripts.ts"
-
-/** The whole program as one layer. */
 
 const calibrations = Layer.unwrap(Effect.map(homeFolder, (home) => FileCalibrations.layer(`${home}/calibrations.json`)))
 

@@ -1,10 +1,10 @@
+/** The layers that find, read and index the sessions of every agent. */
+
 import { Effect, Layer } from "effect"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as ProcessEnvironment from "../platform/ProcessEnvironment.ts"
 import * as FileAgentSessions from "../transcripts/FileAgentSessions.ts"
 import * as SqliteSessionIndex from "../transcripts/SqliteSessionIndex.ts"
-
-/** The layers that find, read and index the sessions of every agent. */
 
 /** The sessions of every agent, without the index of them. */
 export const sessions = FileAgentSessions.layer.pipe(Layer.provideMerge(ProcessEnvironment.layer))

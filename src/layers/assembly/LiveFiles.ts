@@ -1,3 +1,5 @@
+/** The layer of what the user keeps: sessions, settings, trusted folders and variables. */
+
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { Trust } from "../../services/workspace/Trust.ts"
 import * as EnvFiles from "../platform/EnvFiles.ts"
@@ -9,8 +11,6 @@ import * as SettingsSources from "../settings/SettingsSources.ts"
 import * as FileTrust from "../workspace/FileTrust.ts"
 import * as LiveStores from "./LiveStores.ts"
 import { sessionFiles } from "./LiveTranscripts.ts"
-
-/** The layer of what the user keeps: sessions, settings, trusted folders and variables. */
 
 /** The folders that the user trusts. */
 const trust = Layer.unwrap(

@@ -1,3 +1,5 @@
+/** Assembles the gateway: as a server of its own, and as routes within `serve`. */
+
 import { Effect, Layer, Path } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -26,8 +28,6 @@ import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import { storeAddress } from "./LiveStores.ts"
-
-/** Assembles the gateway: as a server of its own, and as routes within `serve`. */
 
 /** Options of a gateway. */
 interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {

@@ -1,3 +1,5 @@
+/** Everything that conversations need, with a default for every part. */
+
 import { Effect, Layer } from "effect"
 import { Chats } from "../../services/chat/Chats.ts"
 import { ChatDefaults, type ChatSettings } from "../../services/chat/ChatSettings.ts"
@@ -16,8 +18,6 @@ import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import * as MemoryCalibrations from "../testing/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
-
-/** Everything that conversations need, with a default for every part. */
 
 /** The services of the whole. */
 export type LibraryServices =

@@ -1,3 +1,5 @@
+/** The layer of all models, which loads each provider at its first request. */
+
 import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { accessOf, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
@@ -5,8 +7,6 @@ import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../..
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as OllamaModels from "../../services/model/OllamaModels.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
-
-/** The layer of all models, which loads each provider at its first request. */
 
 const layers: Readonly<
   Record<Exclude<ModelRoute["provider"], "google">, Effect.Effect<Layer.Layer<Model, Config.ConfigError>>>

@@ -1,8 +1,8 @@
+/** The layer of the network, whose HTTP client is loaded with the first request. */
+
 import * as NodeDns from "@effect/platform-node/NodeDns"
 import { Context, Effect, Layer } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
-
-/** The layer of the network, whose HTTP client is loaded with the first request. */
 
 /** The HTTP client, loaded with the first request: most conversations make none. */
 const requests = Layer.effect(

@@ -1,3 +1,5 @@
+/** The layer of what `Runtime` needs of this machine, for programs that assemble an agent. */
+
 import { type Config, ConfigProvider, Effect, type FileSystem, Layer, Path } from "effect"
 import type { Model } from "../../services/model/Model.ts"
 import type { EnvFiles } from "../../services/platform/Environment.ts"
@@ -9,8 +11,6 @@ import * as Live from "./Live.ts"
 import * as LiveModels from "./LiveModels.ts"
 import { nodeServices } from "./LiveNode.ts"
 import * as LiveTools from "./LiveTools.ts"
-
-/** The layer of what `Runtime` needs of this machine, for programs that assemble an agent. */
 
 /** Options of the machine on which an agent is assembled. */
 export interface LiveRuntimeOptions<E, R> {

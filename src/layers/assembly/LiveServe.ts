@@ -1,3 +1,5 @@
+/** Assembles the server: its stores, a runtime for each tenant, the cluster and the gateway. */
+
 import { Cache, Context, Duration, Effect, Exit, FileSystem, Layer, Path, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { drainSecondsOf, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
@@ -26,8 +28,6 @@ import * as SqlTurnJournal from "../serve/SqlTurnJournal.ts"
 import * as SqlSessionStore from "../session/SqlSessionStore.ts"
 import * as LiveGateway from "./LiveGateway.ts"
 import * as LiveRuntime from "./LiveRuntime.ts"
-
-/** Assembles the server: its stores, a runtime for each tenant, the cluster and the gateway. */
 
 /** Where a server keeps its sessions, and the role of this process. */
 export type ServeStore =

@@ -1,3 +1,5 @@
+/** Opens the session store that the environment or the settings name, with its driver. */
+
 import { Config, Context, Effect, FileSystem, Layer, Option, type Path, Scope } from "effect"
 import { homedir } from "node:os"
 import { parseStoreAddress, type StoreAddress, storeAddressForms } from "../../domain/session/StoreAddress.ts"
@@ -14,8 +16,6 @@ import { homeFolder, recordFile } from "../platform/HomeFolder.ts"
 import * as FileSessionStore from "../session/FileSessionStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
 import { withSessionErrors } from "../session/SessionStoreErrors.ts"
-
-/** Opens the session store that the environment or the settings name, with its driver. */
 
 type Store = SessionStore["Service"]
 

@@ -1,3 +1,5 @@
+/** Live layers that tools and agents use: folders, browser, programs, network and remote agents. */
+
 import { Context, Effect, type FileSystem, Layer, type Path } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import type { Dns } from "effect/net"
@@ -37,8 +39,6 @@ import * as FileSkills from "../tools/FileSkills.ts"
 import * as TreeSitterGrammar from "../tools/TreeSitterGrammar.ts"
 import * as FileIdeContext from "../workspace/FileIdeContext.ts"
 import * as FileWorkspace from "../workspace/FileWorkspace.ts"
-
-/** Live layers that tools and agents use: folders, browser, programs, network and remote agents. */
 
 type Files = FileSystem.FileSystem | Path.Path
 

@@ -1,3 +1,5 @@
+/** Reads conversations of all agents, and nothing else. */
+
 import { Effect, Layer } from "effect"
 import { getHeapStatistics } from "node:v8"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
@@ -8,8 +10,6 @@ import { homeFolder } from "../platform/HomeFolder.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import * as TokenTable from "../tokens/TokenTable.ts"
 import * as OpencodeDatabase from "../transcripts/OpencodeDatabase.ts"
-
-/** Reads conversations of all agents, and nothing else. */
 
 /** The memory that Node allows this program to use. */
 const memoryLimit = Layer.sync(MemoryLimit, () => getHeapStatistics().heap_size_limit)

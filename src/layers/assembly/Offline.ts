@@ -1,3 +1,5 @@
+/** Assembles the runtime for tests, in memory and deterministic. */
+
 import { Layer } from "effect"
 import { Chats } from "../../services/chat/Chats.ts"
 import { Compression } from "../../services/compression/Compression.ts"
@@ -10,8 +12,6 @@ import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import * as MemoryCalibrations from "../testing/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../testing/MemorySessionStore.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
-
-/** Assembles the runtime for tests, in memory and deterministic. */
 
 const runtime = Chats.layer.pipe(
   Layer.provideMerge(Compression.layer),

@@ -1,3 +1,5 @@
+/** Accounts for each answer that the gateway passes on: the tenant's budget, the metrics, the calibration. */
+
 import { Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
@@ -12,8 +14,6 @@ import type { RequestTokens } from "../../services/gateway/MessageCounts.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import type { Metered } from "./AnswerMeter.ts"
 import type { ProxiedRequest } from "./ProxiedRequest.ts"
-
-/** Accounts for each answer that the gateway passes on: the tenant's budget, the metrics, the calibration. */
 
 /** What one request to a provider used. */
 export interface Used extends Metered {

@@ -1,11 +1,11 @@
+/** Reads the counts of an answer that passes by, without holding it up: only its beginning and its end are kept. */
+
 import { Buffer } from "node:buffer"
 import type { Readable, Transform } from "node:stream"
 import { countsIn } from "../../domain/wire/AnswerUsage.ts"
 import { decoded, pieceDecoder } from "../platform/ContentEncoding.ts"
 import { ByteCollector } from "./HeldBytes.ts"
 import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
-
-/** Reads the counts of an answer that passes by, without holding it up: only its beginning and its end are kept. */
 
 /** What a meter read of an answer, or of as much of it as passed. */
 export interface Metered {

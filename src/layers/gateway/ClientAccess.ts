@@ -1,3 +1,5 @@
+/** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */
+
 import { Effect, Redacted } from "effect"
 import type { IncomingMessage } from "node:http"
 import { type Carried, keysOf, withOperatorKey, withOwnKey } from "../../domain/gateway/ClientKeys.ts"
@@ -8,8 +10,6 @@ import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
 import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Route.ts"
 import type { TooMany } from "../../services/serve/ServeErrors.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
-
-/** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */
 
 /** Lets tokens of the server replace keys of providers. */
 export interface TokenAccess {

@@ -1,8 +1,8 @@
+/** Provides `GatewayStore` from the files of a folder. */
+
 import { Clock, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { pid } from "node:process"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
-
-/** Provides `GatewayStore` from the files of a folder. */
 
 const ending = ".json"
 

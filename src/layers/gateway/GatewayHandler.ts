@@ -1,3 +1,5 @@
+/** Handles requests of clients: authenticates them, checks their budgets, and routes them to providers. */
+
 import { Cause, Effect, Metric, Result } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
@@ -18,8 +20,6 @@ import { type KeptBody, pass, passUnread, planFor, textOf } from "./PassRequest.
 import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
 import { holding, late, type Upstream, UpstreamFailed } from "./Upstream.ts"
-
-/** Handles requests of clients: authenticates them, checks their budgets, and routes them to providers. */
 
 /** Options of the handler: the upstreams, and the access of clients. */
 export interface GatewayHandlerOptions extends AccessOptions {

@@ -1,3 +1,8 @@
+/**
+ * The gateway as a server of its own. It uses Node's server directly: the body of a request that fits is forwarded byte for byte, its headers
+ * as written, and its answer as it comes. A framework would decode them.
+ */
+
 import { Effect, Exit, Fiber, Layer, Redacted, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -11,11 +16,6 @@ import { keepAliveTimeout } from "../platform/BoundedServer.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import { sendJson } from "./ProxiedRequest.ts"
 import type { Upstream } from "./Upstream.ts"
-
-/**
- * The gateway as a server of its own. It uses Node's server directly: the body of a request that fits is forwarded byte for byte, its headers
- * as written, and its answer as it comes. A framework would decode them.
- */
 
 /** Options of the server. */
 export interface GatewayHttpOptions extends GatewayHandlerOptions {

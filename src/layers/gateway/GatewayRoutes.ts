@@ -1,3 +1,5 @@
+/** Serves the gateway as routes of another HTTP server. */
+
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Effect } from "effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -8,8 +10,6 @@ import type { Gateway } from "../../services/gateway/Gateway.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import type { Upstream } from "./Upstream.ts"
-
-/** Serves the gateway as routes of another HTTP server. */
 
 /** The path before those of the providers. */
 const prefix = "/gateway"

@@ -1,6 +1,6 @@
-import { Buffer } from "node:buffer"
-
 /** Bounds the memory of messages that are not finished: bodies until their answer begins, answers that are read whole, and unended events. */
+
+import { Buffer } from "node:buffer"
 
 /** What one request holds. */
 export interface Holder {

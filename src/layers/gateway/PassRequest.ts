@@ -1,3 +1,5 @@
+/** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
+
 import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
@@ -27,8 +29,6 @@ import {
   type UpstreamAnswer,
   type UpstreamFailed
 } from "./Upstream.ts"
-
-/** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
 
 /** Answers that may say that a request was too long: relays fail where their provider refuses. */
 const refusals: ReadonlySet<number> = new Set([400, 413, 422, 429, 500])

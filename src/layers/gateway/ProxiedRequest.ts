@@ -1,3 +1,5 @@
+/** Forwards a request to a provider, and passes answers back byte for byte. */
+
 import { Effect, Result } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -6,8 +8,6 @@ import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import type { Route } from "../../domain/gateway/Route.ts"
 import type { Holder } from "./HeldBytes.ts"
 import { Upstream, type UpstreamAnswer, UpstreamFailed, type UpstreamRequest } from "./Upstream.ts"
-
-/** Forwards a request to a provider, and passes answers back byte for byte. */
 
 /** A request and its destination. */
 export interface ProxiedRequest {

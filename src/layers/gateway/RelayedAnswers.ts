@@ -1,3 +1,5 @@
+/** Reads answers while it passes them on, and asks the provider again as long as the model calls our tool. */
+
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
@@ -18,8 +20,6 @@ import {
   type UpstreamAnswer,
   type UpstreamFailed
 } from "./Upstream.ts"
-
-/** Reads answers while it passes them on, and asks the provider again as long as the model calls our tool. */
 
 /** How the client gets its answer, which one or more of the provider make. */
 interface Passage {

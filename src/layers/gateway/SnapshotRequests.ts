@@ -1,3 +1,5 @@
+/** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
+
 import { Effect } from "effect"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -9,8 +11,6 @@ import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
 import { holding, readable, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
-
-/** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
 const maxMillis = 300_000
 

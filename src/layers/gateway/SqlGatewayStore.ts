@@ -1,8 +1,8 @@
+/** Provides `GatewayStore` from a table of a SQL database. */
+
 import { Clock, Effect, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { GatewayStore, GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
-
-/** Provides `GatewayStore` from a table of a SQL database. */
 
 const dayMillis = 86_400_000
 

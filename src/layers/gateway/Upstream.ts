@@ -1,3 +1,8 @@
+/**
+ * Requests to providers by undici: it frames each body itself, whatever the method, closes a connection on which something arrives while it
+ * is idle, keeps the order and spelling of headers, and lets a slow reader slow the provider down.
+ */
+
 import { Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import type { Buffer } from "node:buffer"
 import type { Readable } from "node:stream"
@@ -5,11 +10,6 @@ import { Agent, type Dispatcher } from "undici"
 import { endToEnd, type HeaderList, headerOf, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import { decodedStream, isReadable } from "../platform/ContentEncoding.ts"
 import { ByteCollector, HeldBytes, type Holder } from "./HeldBytes.ts"
-
-/**
- * Requests to providers by undici: it frames each body itself, whatever the method, closes a connection on which something arrives while it
- * is idle, keeps the order and spelling of headers, and lets a slow reader slow the provider down.
- */
 
 /** A provider could not be reached, sent nothing for too long, sent too much, or closed the connection; or the gateway had no room. */
 export class UpstreamFailed extends Schema.TaggedError<UpstreamFailed>()("UpstreamFailed", {

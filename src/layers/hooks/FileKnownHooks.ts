@@ -1,3 +1,5 @@
+/** Remembers which hooks each folder brought, so that the user is told of new and changed ones. */
+
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { type CommandHook, hookKey } from "../../domain/hooks/HookSettings.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -7,8 +9,6 @@ import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/** Remembers which hooks each folder brought, so that the user is told of new and changed ones. */
 
 /** Known hooks by folder. Stored as hashes: commands and their variables may be private. */
 const Stored = fromJson(Schema.Record(Schema.String, Schema.Array(Schema.String)))

@@ -1,11 +1,11 @@
+/** Provides `Memory` from files, which it reads once and caches. */
+
 import { Effect, type FileSystem, Layer, type Path, Ref, type Scope, Semaphore } from "effect"
 import type { MemoryScope } from "../../domain/memory/MemoryText.ts"
 import { Memory, type MemoryChange, type MemoryError, type SavedFact } from "../../services/memory/Memory.ts"
 import * as MemoryContext from "./MemoryContext.ts"
 import { lockFile, planFact, replanFact, writeFact } from "./MemoryFacts.ts"
 import { emptyState, loadAll, loadTouched, type MemoryState } from "./MemoryLoading.ts"
-
-/** Provides `Memory` from files, which it reads once and caches. */
 
 /**
  * Memory in files. Nothing is read before it is needed.

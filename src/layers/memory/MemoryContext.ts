@@ -1,3 +1,5 @@
+/** What all operations on memory files share: their options, their folders, and what is asked about folders. */
+
 import { Effect, FileSystem, Path, type PlatformError, type Scope } from "effect"
 import { defaults, type Settings } from "../../domain/settings/Settings.ts"
 import { isWithin, quotedPath, shownFrom } from "../../domain/text/WorkspacePath.ts"
@@ -5,8 +7,6 @@ import * as MemoryFiles from "../../services/memory/MemoryFiles.ts"
 import * as MemorySearch from "../../services/memory/MemorySearch.ts"
 import { Workspace, WorkspaceError } from "../../services/workspace/Workspace.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
-
-/** What all operations on memory files share: their options, their folders, and what is asked about folders. */
 
 /** The folders of memory. All are absolute and need not exist. */
 export interface FileMemoryOptions {

@@ -1,3 +1,5 @@
+/** Adds facts to memory files. */
+
 import { Effect, FileSystem, Path } from "effect"
 import { importTokens } from "../../domain/memory/MemoryImports.ts"
 import { factLine, hasFact, maxFactChars, type MemoryScope, withFact } from "../../domain/memory/MemoryText.ts"
@@ -16,8 +18,6 @@ import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { currentPlaces, locate, type LocatedMemory, type MemoryContext } from "./MemoryContext.ts"
-
-/** Adds facts to memory files. */
 
 const fail = (message: string, kind: MemoryError["kind"] = "Unusable") => new MemoryError({ kind, message })
 

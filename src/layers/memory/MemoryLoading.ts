@@ -1,3 +1,5 @@
+/** Finds memory files, decides which of them count, and reads them. */
+
 import { Effect } from "effect"
 import { boundedMemory, type MemoryBounds } from "../../domain/memory/MemoryBounds.ts"
 import { distinctProblems, type MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
@@ -17,8 +19,6 @@ import {
   realPath,
   trustedRoot
 } from "./MemoryContext.ts"
-
-/** Finds memory files, decides which of them count, and reads them. */
 
 /** The state of memory between two loads. */
 export interface MemoryState {

@@ -1,3 +1,5 @@
+/** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
+
 import { Effect, Result, Stream } from "effect"
 import type { Json } from "../../domain/text/JsonObject.ts"
 import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
@@ -23,8 +25,6 @@ import {
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import type { Provider } from "./Provider.ts"
 import { clip, failed, hideKey, unusable, reasonOfEvent } from "./ProviderErrors.ts"
-
-/** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
 
 const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
   const hide = hideKey(provider)

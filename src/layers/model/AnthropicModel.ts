@@ -1,3 +1,5 @@
+/** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
+
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { answerLength } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
@@ -12,8 +14,6 @@ import type { Send } from "./HttpSend.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import { unusable, type ProviderNames } from "./ProviderErrors.ts"
 import { call, events } from "./ProviderExchange.ts"
-
-/** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
 
 const names: ProviderNames = { keys: keyVariables.anthropic, baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"

@@ -1,3 +1,8 @@
+/**
+ * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
+ * configures it. It is loaded at the first call that needs it: streamed answers take a shorter way.
+ */
+
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
@@ -33,11 +38,6 @@ import { failed, hideKey, type ProviderNames, unusable } from "./ProviderErrors.
 import { events, failAfter, type Refusal } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
 import { callSdk, type SdkCall, sdkFetch } from "./SdkCall.ts"
-
-/**
- * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
- * configures it. It is loaded at the first call that needs it: streamed answers take a shorter way.
- */
 
 /** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
 export interface Timeouts extends ProviderTimeouts {

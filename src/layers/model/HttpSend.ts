@@ -1,3 +1,8 @@
+/**
+ * Sends requests to providers: through the `HttpClient` that the program provides to the model's layer, whose proxies, recorders and certificates then
+ * take effect, or else with `node:http`, which takes less processor time than `fetch` for a small request.
+ */
+
 import { Effect, Option, type Scope, Stream } from "effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpBody from "effect/http/HttpBody"
@@ -7,11 +12,6 @@ import * as Pull from "effect/Pull"
 import http from "node:http"
 import https from "node:https"
 import { decodedStream } from "../platform/ContentEncoding.ts"
-
-/**
- * Sends requests to providers: through the `HttpClient` that the program provides to the model's layer, whose proxies, recorders and certificates then
- * take effect, or else with `node:http`, which takes less processor time than `fetch` for a small request.
- */
 
 /** A request to a provider. */
 export interface ProviderRequest {

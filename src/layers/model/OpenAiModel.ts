@@ -1,3 +1,5 @@
+/** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
+
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { answerLength, modelLimits } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
@@ -12,8 +14,6 @@ import type { Send } from "./HttpSend.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import type { ProviderNames } from "./ProviderErrors.ts"
 import { events } from "./ProviderExchange.ts"
-
-/** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
 
 /** Options for OpenAI or a compatible server. */
 export interface Options extends ProviderOptions {

@@ -1,3 +1,5 @@
+/** How a provider is configured: its key, its address and its time limits, from options or from the environment. */
+
 import { Config, Effect, Layer, Option, Predicate, Redacted, Result, Schema, type Duration } from "effect"
 import { optionCheck } from "../../domain/compression/InvalidOption.ts"
 import type { LearnedForm } from "../../domain/wire/LearnedForm.ts"
@@ -11,8 +13,6 @@ import {
 } from "../../services/model/Model.ts"
 import { send, type Send } from "./HttpSend.ts"
 import { failed, keyError, type ProviderNames } from "./ProviderErrors.ts"
-
-/** How a provider is configured: its key, its address and its time limits, from options or from the environment. */
 
 /** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
 export interface Timeouts {

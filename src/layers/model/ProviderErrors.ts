@@ -1,3 +1,5 @@
+/** Turns failures of providers and of the connection into a `ModelError`, and its reasons. */
+
 import { Duration } from "effect"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { excessOf, type ProviderFault, refusedIn, refusedTool } from "../../domain/wire/ProviderFault.ts"
@@ -16,8 +18,6 @@ import {
   RequestBytesError
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
-
-/** Turns failures of providers and of the connection into a `ModelError`, and its reasons. */
 
 /** A `ModelError` for a reason. */
 export const failed = (reason: ModelErrorReason) => new ModelError({ reason })

@@ -1,3 +1,8 @@
+/**
+ * One exchange with a provider of any dialect: sends a JSON body, receives JSON or server-sent events, within bounds of bytes, parts and time. A
+ * socket closes when its caller is interrupted.
+ */
+
 import { Duration, Effect, Result, Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
@@ -8,11 +13,6 @@ import { AnswerTooLargeError, InvalidRequestError, type ModelError, TimeoutError
 import type { ProviderRequest, Reply } from "./HttpSend.ts"
 import { keyOf, type Provider } from "./Provider.ts"
 import { failed, hideKey, unusable, reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
-
-/**
- * One exchange with a provider of any dialect: sends a JSON body, receives JSON or server-sent events, within bounds of bytes, parts and time. A
- * socket closes when its caller is interrupted.
- */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
 export const maxAnswerBytes = 32 * 1024 * 1024

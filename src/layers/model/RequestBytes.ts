@@ -1,13 +1,13 @@
+/**
+ * The bodies of requests, as bytes. Each request of a conversation repeats the contents of the one before and adds some: each content is
+ * serialised and encoded once, and later requests reuse its bytes.
+ */
+
 import type { Content } from "../../domain/content/Content.ts"
 import { wellFormedJson } from "../../domain/text/JsonText.ts"
 import { geminiContent } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import type { ModelRequest } from "../../services/model/Model.ts"
-
-/**
- * The bodies of requests, as bytes. Each request of a conversation repeats the contents of the one before and adds some: each content is
- * serialised and encoded once, and later requests reuse its bytes.
- */
 
 /** Bytes of a full block. Blocks are never changed where they were handed out: a request may still be on its way. */
 const maxBlockBytes = 65_536

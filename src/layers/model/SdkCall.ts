@@ -1,3 +1,5 @@
+/** Calls of a vendor's SDK, whose requests are exchanges of ours: an SDK would wrap their failures. */
+
 import { type Context, Effect } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { wellFormedJson } from "../../domain/text/JsonText.ts"
@@ -6,8 +8,6 @@ import type { ProviderRequest } from "./HttpSend.ts"
 import type { Provider } from "./Provider.ts"
 import { clip, failed, hideKey } from "./ProviderErrors.ts"
 import { exchanged, maxAnswerBytes, type Refusal, textOf } from "./ProviderExchange.ts"
-
-/** Calls of a vendor's SDK, whose requests are exchanges of ours: an SDK would wrap their failures. */
 
 /** What came of the requests of one call of a vendor's SDK, which would wrap its failures. Mutable. */
 export interface SdkCall {

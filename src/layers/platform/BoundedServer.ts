@@ -1,10 +1,10 @@
+/** An HTTP server of Node in which nothing unfinished lives for ever, and which ends in a stated time. */
+
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Layer } from "effect"
 import { createServer } from "node:http"
 import type { Socket } from "node:net"
 import { listenError } from "../../services/platform/ListenError.ts"
-
-/** An HTTP server of Node in which nothing unfinished lives for ever, and which ends in a stated time. */
 
 /** Connections at the same time, whoever opened them. More are closed at once. */
 const maxConnections = 4_096

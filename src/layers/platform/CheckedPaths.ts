@@ -1,6 +1,6 @@
-import { Effect, FileSystem, Option, type Path, PlatformError, type Scope, Stream } from "effect"
-
 /** Opens paths that were already checked: the file system that the implementations share. */
+
+import { Effect, FileSystem, Option, type Path, PlatformError, type Scope, Stream } from "effect"
 
 /** Opens paths that were already checked: absolute, with links followed. */
 export interface NoFollow {

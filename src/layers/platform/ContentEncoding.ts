@@ -1,8 +1,8 @@
+/** Bodies of HTTP messages that their sender compressed, in the encodings that this Node can decode. */
+
 import type { Buffer } from "node:buffer"
 import { pipeline, type Readable, type Transform } from "node:stream"
 import * as zlib from "node:zlib"
-
-/** Bodies of HTTP messages that their sender compressed, in the encodings that this Node can decode. */
 
 interface Decoder {
   readonly whole: (body: Buffer, options: { readonly maxOutputLength: number }) => Buffer

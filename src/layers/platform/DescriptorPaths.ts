@@ -1,11 +1,11 @@
-import { ByteSize, Effect, type FileSystem, Option, type Path, PlatformError } from "effect"
-import { type BigIntStats, close, closeSync, constants, fstatSync, open as openNode, readlinkSync } from "node:fs"
-import { checkedFiles, failed, failure, type Fallible, linked, type NoFollow, type PathAccess } from "./CheckedPaths.ts"
-
 /**
  * Checked paths on Linux. Node has no `openat`, so open descriptors replace it: the kernel tells where a descriptor leads, and
  * `/proc/self/fd/N/name` starts there, whatever happens to the original path.
  */
+
+import { ByteSize, Effect, type FileSystem, Option, type Path, PlatformError } from "effect"
+import { type BigIntStats, close, closeSync, constants, fstatSync, open as openNode, readlinkSync } from "node:fs"
+import { checkedFiles, failed, failure, type Fallible, linked, type NoFollow, type PathAccess } from "./CheckedPaths.ts"
 
 const notFolder = (method: string, place: string) =>
   failure("BadResource", method, place, Object.assign(new Error("not a folder"), { code: "ENOTDIR" }))

@@ -1,3 +1,5 @@
+/** Finds and reads the `.env` file of a trusted folder or of the user. */
+
 import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
@@ -18,8 +20,6 @@ import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { EnvFiles } from "../../services/platform/Environment.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { Trust, withParents } from "../../services/workspace/Trust.ts"
-
-/** Finds and reads the `.env` file of a trusted folder or of the user. */
 
 /** The largest `.env` file that is read. */
 const maxFileBytes = ByteSize.kibibytes(64)

@@ -1,9 +1,9 @@
+/** Where the folders of this program and of the user are on this machine. */
+
 import { Config, Effect, Option } from "effect"
 import { homedir } from "node:os"
 import path from "node:path"
 import { env, platform } from "node:process"
-
-/** Where the folders of this program and of the user are on this machine. */
 
 const text = (name: string) => Config.option(Config.NonEmptyString(name))
 

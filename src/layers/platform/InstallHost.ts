@@ -1,10 +1,10 @@
+/** What `install` uses of this machine: its folders, how this process was started, and the plugins. */
+
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { argv, env, execPath } from "node:process"
 import type { PluginAgent } from "../../domain/settings/AgentFiles.ts"
 import { homeFolder, userHome } from "./HomeFolder.ts"
-
-/** What `install` uses of this machine: its folders, how this process was started, and the plugins. */
 
 const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
 

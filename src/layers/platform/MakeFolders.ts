@@ -1,12 +1,12 @@
-import { Effect, type FileSystem } from "effect"
-import { mkdirSync, statSync } from "node:fs"
-import { dirname } from "node:path"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
-
 /**
  * Makes a folder with those above it. Node's own `recursive` never ends where the system says "not found" of a folder whose parent
  * is there, as it does below `/proc`: here each folder is tried twice at most.
  */
+
+import { Effect, type FileSystem } from "effect"
+import { mkdirSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
 
 /** `makeDirectory` of a file system, whose `recursive` ends. */
 export const makingFolders = (fs: FileSystem.FileSystem): FileSystem.FileSystem["makeDirectory"] => {

@@ -1,3 +1,8 @@
+/**
+ * File systems that follow no link: a caller that checked a path opens exactly that file, or nothing. By descriptors where these are
+ * paths (DescriptorPaths.ts), else by checks before and after.
+ */
+
 import { Effect, FileSystem, Path } from "effect"
 import { constants } from "node:fs"
 import {
@@ -11,11 +16,6 @@ import {
   unoffered
 } from "./CheckedPaths.ts"
 import { at, begin, byDescriptors, end, leadsTo, open } from "./DescriptorPaths.ts"
-
-/**
- * File systems that follow no link: a caller that checked a path opens exactly that file, or nothing. By descriptors where these are
- * paths (DescriptorPaths.ts), else by checks before and after.
- */
 
 /** Attempts to open a file that is replaced meanwhile. */
 const maxAttempts = 3

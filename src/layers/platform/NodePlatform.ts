@@ -1,3 +1,9 @@
+/**
+ * Node's services, with paths resolved by the system, appends without the thread pool, and
+ * folders that are made or refused in bounded time (MakeFolders.ts). The layer of platform-node stats every folder of a path separately,
+ * one after the other, each in a trip through the thread pool.
+ */
+
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, PlatformError, Predicate } from "effect"
 import { fstatSync, realpath, writeSync } from "node:fs"
@@ -5,12 +11,6 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { failed } from "./CheckedPaths.ts"
 import { infoOf } from "./DescriptorPaths.ts"
 import { makingFolders } from "./MakeFolders.ts"
-
-/**
- * Node's services, with paths resolved by the system, appends without the thread pool, and
- * folders that are made or refused in bounded time (MakeFolders.ts). The layer of platform-node stats every folder of a path separately,
- * one after the other, each in a trip through the thread pool.
- */
 
 // Files that are appended to, such as the log of a session. A small write only copies bytes into the memory of the system, and the state of an
 // open file is there already: both take microseconds, and a trip through the thread pool takes ten times as long. A sync waits for

@@ -1,8 +1,8 @@
+/** Node's own SQLite, where this Node has one (without a flag from 22.13 on). */
+
 import { Effect } from "effect"
 import process from "node:process"
 import type { DatabaseSync } from "node:sqlite"
-
-/** Node's own SQLite, where this Node has one (without a flag from 22.13 on). */
 
 type Sqlite = { readonly DatabaseSync: typeof DatabaseSync }
 

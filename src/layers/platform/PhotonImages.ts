@@ -1,13 +1,13 @@
+/**
+ * Reduces images with photon, an image library as WebAssembly. Each image has a thread of its own, in which the library is
+ * loaded: nothing else waits, its memory is freed afterwards, and an image that crashes the library affects nothing else.
+ */
+
 import { Effect, Layer } from "effect"
 import { createRequire } from "node:module"
 import { Worker } from "node:worker_threads"
 import { withExif } from "../../domain/content/Exif.ts"
 import { type ImageData, ImageReducer } from "../../services/compression/strategies/ImageReducer.ts"
-
-/**
- * Reduces images with photon, an image library as WebAssembly. Each image has a thread of its own, in which the library is
- * loaded: nothing else waits, its memory is freed afterwards, and an image that crashes the library affects nothing else.
- */
 
 /** Time for one image. */
 const maxMillis = 15_000

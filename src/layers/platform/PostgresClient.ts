@@ -1,6 +1,6 @@
-import { Effect, Redacted, Schema } from "effect"
-
 /** The SQL client for PostgreSQL, whose driver is an optional package. */
+
+import { Effect, Redacted, Schema } from "effect"
 
 /** The driver of PostgreSQL is not installed. */
 class PostgresMissing extends Schema.TaggedError<PostgresMissing>()("PostgresMissing", {

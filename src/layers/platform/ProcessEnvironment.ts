@@ -1,8 +1,8 @@
+/** Provides `Environment` from the variables of this process and of `.env` files. */
+
 import { Effect, Layer } from "effect"
 import { env } from "node:process"
 import { EnvFiles, Environment } from "../../services/platform/Environment.ts"
-
-/** Provides `Environment` from the variables of this process and of `.env` files. */
 
 const variables = Effect.sync(() => {
   const all: Record<string, string> = {}

@@ -1,7 +1,7 @@
+/** Runs work in SQL transactions in which a lost connection is a failure and no defect. */
+
 import { Cause, Effect, Option } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
-
-/** Runs work in SQL transactions in which a lost connection is a failure and no defect. */
 
 /** Turns the defect of a failed commit or rollback into a failure: a lost connection can do neither. */
 export const orConnectionLost = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | SqlError.SqlError> => {

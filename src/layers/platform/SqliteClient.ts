@@ -1,3 +1,5 @@
+/** The SQL client for Node's own SQLite. */
+
 import { Effect, Layer, Schedule, Schema, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, SqlError, Statement } from "effect/sql"
@@ -9,8 +11,6 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { makeFoldersSync } from "./MakeFolders.ts"
 import { sqlite } from "./NodeSqlite.ts"
-
-/** The SQL client for Node's own SQLite. */
 
 /** A database of SQLite could not be opened. */
 export class SqliteUnavailable extends Schema.TaggedError<SqliteUnavailable>()("SqliteUnavailable", {

@@ -1,3 +1,5 @@
+/** Provides `Processes` on this machine: tells whether the process that owns a file still runs. */
+
 import { Context, Effect, Layer, Option } from "effect"
 import { randomBytes } from "node:crypto"
 import { readFileSync, readlinkSync } from "node:fs"
@@ -6,8 +8,6 @@ import { kill, pid } from "node:process"
 import { machineOf, type ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { Processes } from "../../services/platform/ProcessIdentity.ts"
 import { hashSync } from "../../services/session/Sha256.ts"
-
-/** Provides `Processes` on this machine: tells whether the process that owns a file still runs. */
 
 /** Returns a few letters and digits that identify a text; `0` when there is none. */
 const shortHash = (text: string | undefined): string => (text === undefined ? "0" : hashSync(text.trim()).slice(0, 10))

@@ -1,8 +1,3 @@
-import { Effect, Exit, Layer, Result, Scope } from "effect"
-import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
-import { spawn } from "node:child_process"
-import process, { platform } from "node:process"
-
 /**
  * Ends the processes that this program started even when the program is killed and cannot end them itself (kill -9, out of memory).
  *
@@ -14,6 +9,11 @@ import process, { platform } from "node:process"
  *
  * Not covered: processes that left their group (`setsid`, daemons), and those that run as another user.
  */
+
+import { Effect, Exit, Layer, Result, Scope } from "effect"
+import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import { spawn } from "node:child_process"
+import process, { platform } from "node:process"
 
 /**
  * The script reads lines `+ GROUP` and `- GROUP`. It ignores signals to the whole terminal or session. It needs only POSIX sh and

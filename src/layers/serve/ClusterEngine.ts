@@ -1,3 +1,5 @@
+/** The cluster engine of servers: the database, the shards, the messages. */
+
 import * as NodeClusterSocket from "@effect/platform-node/NodeClusterSocket"
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -17,8 +19,6 @@ import {
 import { SqlClient, type SqlError } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import { orConnectionLost } from "../platform/SqlTransaction.ts"
-
-/** The cluster engine of servers: the database, the shards, the messages. */
 
 // The engine's messages, in a database that may be restarted.
 

@@ -1,11 +1,11 @@
+/** What clients set for sessions, in files of a tenant's folder. */
+
 import { Effect, FileSystem, Layer, type Path, Semaphore } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import { changedText, decode, SessionRecords } from "../../services/serve/SessionRecords.ts"
 import { recordFile, recordFolder } from "../platform/HomeFolder.ts"
 import { withSessionErrors } from "../session/SessionStoreErrors.ts"
-
-/** What clients set for sessions, in files of a tenant's folder. */
 
 const readConcurrency = 16
 

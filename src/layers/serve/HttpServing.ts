@@ -1,3 +1,5 @@
+/** Serves the API and the page over HTTP with Node. */
+
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { ByteSize, Cause, Clock, Effect, Layer, Option, Schema } from "effect"
 import * as OpenApi from "effect/http-api/OpenApi"
@@ -12,8 +14,6 @@ import { versioned } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
 import * as BoundedServer from "../platform/BoundedServer.ts"
-
-/** Serves the API and the page over HTTP with Node. */
 
 // Logs requests: one line for each, when its answer has been sent or its client has gone.
 

@@ -1,3 +1,5 @@
+/** Serves an MCP server over HTTP to programs on this machine that have its token. */
+
 import { ByteSize, Effect, Layer, Redacted } from "effect"
 import { McpServer } from "effect/ai"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
@@ -8,8 +10,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { refusalOf } from "../../domain/tools/LoopbackRequest.ts"
 import type { ServeMcp } from "../../services/transcripts/McpHttp.ts"
 import * as BoundedServer from "../platform/BoundedServer.ts"
-
-/** Serves an MCP server over HTTP to programs on this machine that have its token. */
 
 /** The largest body of a request. */
 const bodyBytes = 1_000_000

@@ -1,11 +1,11 @@
+/** What clients set for sessions, in a table of the database. */
+
 import { Effect, Layer, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { changedText, decode, SessionRecords } from "../../services/serve/SessionRecords.ts"
 import type { SessionStoreError } from "../../services/session/SessionStore.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { databaseError } from "../session/SqlSessionBacking.ts"
-
-/** What clients set for sessions, in a table of the database. */
 
 /** The records of a tenant. Of two servers that make the table at the same time, one fails, and finds it at its next attempt. */
 export const layer = (tenant: string) =>

@@ -1,3 +1,5 @@
+/** The use of tenants in two tables of PostgreSQL, by its clock. Without the database, each process counts alone. */
+
 import { Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { periods } from "../../domain/serve/TenantUsage.ts"
@@ -5,8 +7,6 @@ import { newId } from "../../services/platform/NewId.ts"
 import { SharedUsage, type UsageOfAll } from "../../services/serve/TenantLimiter.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { makeTables } from "./ClusterEngine.ts"
-
-/** The use of tenants in two tables of PostgreSQL, by its clock. Without the database, each process counts alone. */
 
 /** How often a process renews what it holds. What it does not renew for 20 seconds is free. */
 const renewal = "5 seconds"

@@ -1,3 +1,5 @@
+/** The events of running turns in a table of the database. */
+
 import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { eventId, eventLifetime, ServedEvent } from "../../domain/serve/EventBuffer.ts"
@@ -7,8 +9,6 @@ import { entityId } from "../../services/serve/SessionEntity.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { forgetEntity, makeTables } from "./ClusterEngine.ts"
-
-/** The events of running turns in a table of the database. */
 
 const decodeRows = Schema.decodeUnknownEffect(
   Schema.Array(

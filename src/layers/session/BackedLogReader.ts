@@ -1,3 +1,5 @@
+/** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
+
 import { Effect, Option } from "effect"
 import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
 import { decodeLine } from "../../domain/session/LogFormat.ts"
@@ -14,8 +16,6 @@ import { TempStore } from "../../services/session/TempStore.ts"
 import * as LogReading from "./LogReading.ts"
 import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { fetchEvent } from "./SpilledParts.ts"
-
-/** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
 
 /** The blobs of one session. */
 export const blobsOf = (backing: SessionBacking["Service"], id: string): TempStore["Service"] =>

@@ -1,3 +1,8 @@
+/**
+ * A session store over a backing: it encodes events as lines, folds lines to sessions, makes checkpoints and stores large parts
+ * as blobs. A checkpoint's ranges count lines here, where those of a file count bytes.
+ */
+
 import { Clock, Effect, Layer } from "effect"
 import { type Checkpoint, LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
@@ -29,11 +34,6 @@ import { blobsOf, readEvents, readLog, readWhole, type Source } from "./BackedLo
 import type { ReadLog } from "./LogReading.ts"
 import { type LogSink, openWriter } from "./LogWriter.ts"
 import { spillParts } from "./SpilledParts.ts"
-
-/**
- * A session store over a backing: it encodes events as lines, folds lines to sessions, makes checkpoints and stores large parts
- * as blobs. A checkpoint's ranges count lines here, where those of a file count bytes.
- */
 
 type Backing = SessionBacking["Service"]
 

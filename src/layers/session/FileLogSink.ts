@@ -1,3 +1,8 @@
+/**
+ * Writes the lines of a session to its file, each with one sync. When what a failed write left cannot be removed, it refuses further lines until the
+ * session is opened again.
+ */
+
 import { Effect, Option, type PlatformError, type Scope } from "effect"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -8,11 +13,6 @@ import { type Blobs, logFile, type SessionFolder, syncFolder } from "./SessionFo
 import { readWholeLog } from "./SessionLogReader.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
 import { spillParts } from "./SpilledParts.ts"
-
-/**
- * Writes the lines of a session to its file, each with one sync. When what a failed write left cannot be removed, it refuses further lines until the
- * session is opened again.
- */
 
 /** Opens the log of a session to write to it, until the scope closes. Needs the session's lock. */
 export const openSink = Effect.fnUntraced(function* (

@@ -1,3 +1,5 @@
+/** Keeps sessions as files of a folder: their logs, titles, locks and blobs. */
+
 import { Effect, Equal, FileSystem, Layer, Option, Path, type PlatformError, Schema } from "effect"
 import { Hash } from "../../domain/content/Handle.ts"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
@@ -51,8 +53,6 @@ import {
 import { lockNewId, lockSession, sessionHolder, sweepAbandoned } from "./SessionLock.ts"
 import { readEvents, readLog } from "./SessionLogReader.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
-
-/** Keeps sessions as files of a folder: their logs, titles, locks and blobs. */
 
 // Summarises sessions for a list: from the catalogue when it is current, else from the first bytes of the log.
 

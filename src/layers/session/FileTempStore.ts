@@ -1,3 +1,5 @@
+/** Keeps blobs as files, named by their hash. */
+
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
@@ -15,8 +17,6 @@ import {
 } from "../../services/session/TempStore.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { discard, syncFolder } from "./SessionFolder.ts"
-
-/** Keeps blobs as files, named by their hash. */
 
 const isHash = Schema.is(Hash)
 const isHandle = Schema.is(Handle)

@@ -1,3 +1,15 @@
+/**
+ * Sessions in a store of keys and values, in which only a single write is atomic. A session has these keys, and exists when its
+ * first one does:
+ *
+ * - `ID`: its record, with the name of its log
+ * - `ID/epoch`: the number of its last owner; `ID/title`
+ * - `ID/LOG/1`, `ID/LOG/2`, …: its lines. A line that is no whole JSON was cut short by a crash and counts as missing
+ * - `ID/blob/HASH`
+ *
+ * What an interrupted `create` or `remove` leaves behind belongs to a log that no record names.
+ */
+
 import { Clock, Effect, Layer, Option, RcMap, Schema, Semaphore } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { Hash } from "../../domain/content/Handle.ts"
@@ -17,18 +29,6 @@ import {
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
-
-/**
- * Sessions in a store of keys and values, in which only a single write is atomic. A session has these keys, and exists when its
- * first one does:
- *
- * - `ID`: its record, with the name of its log
- * - `ID/epoch`: the number of its last owner; `ID/title`
- * - `ID/LOG/1`, `ID/LOG/2`, …: its lines. A line that is no whole JSON was cut short by a crash and counts as missing
- * - `ID/blob/HASH`
- *
- * What an interrupted `create` or `remove` leaves behind belongs to a log that no record names.
- */
 
 /** Options of sessions in a store of keys and values. */
 export interface KeyValueSessionOptions {

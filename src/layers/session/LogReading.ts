@@ -1,3 +1,9 @@
+/**
+ * Reads the log of a session, wherever its lines are. An event that replaces the view carries a checkpoint (see
+ * domain/session/Checkpoint.ts), so a session is opened from its last checkpoint by reading only the content of the view. Every error
+ * names its line.
+ */
+
 import { Effect } from "effect"
 import {
   type Checkpoint,
@@ -8,12 +14,6 @@ import {
 } from "../../domain/session/Checkpoint.ts"
 import { applyEvents, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import { headlessLog, SessionStoreError } from "../../services/session/SessionStore.ts"
-
-/**
- * Reads the log of a session, wherever its lines are. An event that replaces the view carries a checkpoint (see
- * domain/session/Checkpoint.ts), so a session is opened from its last checkpoint by reading only the content of the view. Every error
- * names its line.
- */
 
 /** A range of a log, in the unit of its checkpoints: bytes of a file, lines of a backing. */
 interface LogRange {

@@ -1,3 +1,8 @@
+/**
+ * Appends to the log of a session, wherever its lines are. After a successful append, its event is stored; after a failed one, the log is
+ * unchanged. One that is interrupted while it writes is completed. Appends run one after the other, in the order of their calls.
+ */
+
 import { Effect, type Scope, Semaphore } from "effect"
 import { type Checkpoint, goesBeyond, replacesView } from "../../domain/session/Checkpoint.ts"
 import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
@@ -5,11 +10,6 @@ import { applyEvent, type Session, type SessionEvent } from "../../domain/sessio
 import { closedSession, type SessionLog, type SessionStoreError } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import type { ReadLog } from "./LogReading.ts"
-
-/**
- * Appends to the log of a session, wherever its lines are. After a successful append, its event is stored; after a failed one, the log is
- * unchanged. One that is interrupted while it writes is completed. Appends run one after the other, in the order of their calls.
- */
 
 /** Where the lines of one session go. Positions are in the unit of its checkpoints: bytes of a file, lines of a backing. */
 export interface LogSink<Line> {

@@ -1,3 +1,5 @@
+/** Keeps sessions in PostgreSQL, opened by the URL of the database. */
+
 import { Effect, Layer, Predicate } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
@@ -6,8 +8,6 @@ import { type SessionStore, type SessionStoreError, sessionUnavailable } from ".
 import * as PostgresClient from "../platform/PostgresClient.ts"
 import * as BackedSessionStore from "./BackedSessionStore.ts"
 import * as SqlSessionBacking from "./SqlSessionBacking.ts"
-
-/** Keeps sessions in PostgreSQL, opened by the URL of the database. */
 
 /** Options of sessions in PostgreSQL. */
 export interface PostgresSessionOptions extends SqlSessionBacking.SqlSessionOptions {

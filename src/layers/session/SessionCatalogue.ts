@@ -1,3 +1,9 @@
+/**
+ * The catalogue of a folder of sessions: a cache of the rows of their list, so that listing thousands does not open every
+ * log. A row is valid only while the log and the title are the files it was made from. A catalogue that is missing, damaged
+ * or of another version is rebuilt from the logs. Several programs may list at once; each replaces the file as a whole.
+ */
+
 import { Clock, Context, Effect, FileSystem, Option, Path, Semaphore } from "effect"
 import { statSync } from "node:fs"
 import type { SessionHead } from "../../domain/session/SessionHead.ts"
@@ -7,12 +13,6 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import { hash } from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/**
- * The catalogue of a folder of sessions: a cache of the rows of their list, so that listing thousands does not open every
- * log. A row is valid only while the log and the title are the files it was made from. A catalogue that is missing, damaged
- * or of another version is rebuilt from the logs. Several programs may list at once; each replaces the file as a whole.
- */
 
 /** The state of a file at one time. */
 export interface FileStamp {

@@ -1,10 +1,10 @@
+/** The lock of a session, `<id>.lock`: one process at a time writes a session. */
+
 import { Effect } from "effect"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { SessionExists, SessionLocked, sessionError } from "../../services/session/SessionStore.ts"
 import { blobFolder, inFolder, logFile, type SessionFolder, titleFile } from "./SessionFolder.ts"
-
-/** The lock of a session, `<id>.lock`: one process at a time writes a session. */
 
 const lockFile = ({ directory, path }: SessionFolder, id: string): string => path.join(directory, `${id}.lock`)
 

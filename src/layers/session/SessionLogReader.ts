@@ -1,3 +1,5 @@
+/** Reads the logs of sessions that are files, and finds their last checkpoint from the end. */
+
 import { Effect, type FileSystem, type PlatformError } from "effect"
 import { Buffer } from "node:buffer"
 import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
@@ -9,8 +11,6 @@ import * as LogReading from "./LogReading.ts"
 import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 import { fetchEvent } from "./SpilledParts.ts"
-
-/** Reads the logs of sessions that are files, and finds their last checkpoint from the end. */
 
 /** Bytes read at once. Their lines are decoded before the next chunk is read, so that no step takes long. */
 const chunkBytes = 1024 * 1024

@@ -1,8 +1,8 @@
+/** Turns errors of the file system into errors of the session store. */
+
 import { Effect, PlatformError } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
-
-/** Turns errors of the file system into errors of the session store. */
 
 /** The failure of each operation, in words for the user. */
 const failures: Readonly<Record<string, string>> = {

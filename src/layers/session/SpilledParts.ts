@@ -1,3 +1,5 @@
+/** Large parts of events, which a log keeps as blobs: how every store writes them, and reads them back. */
+
 import { Effect } from "effect"
 import { type DecodedLine, restoreSpilled, spillableParts } from "../../domain/session/LogFormat.ts"
 import type { ReadLine } from "../../domain/session/LogReader.ts"
@@ -6,8 +8,6 @@ import * as Bytes from "../../domain/text/Bytes.ts"
 import { corruptLine, lineError, SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
 import type { TempStore, TempStoreError } from "../../services/session/TempStore.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
-
-/** Large parts of events, which a log keeps as blobs: how every store writes them, and reads them back. */
 
 /** Stores the large parts of an event in the blob store, side by side. */
 export const spillParts = Effect.fnUntraced(function* (

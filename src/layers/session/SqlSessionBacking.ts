@@ -1,3 +1,8 @@
+/**
+ * Sessions in the tables of a database. The owner's epoch is checked in the statement that appends: a process that was considered dead and
+ * resumes cannot write.
+ */
+
 import { Array, Clock, Effect, Layer, Option, Schedule, Schema, Semaphore } from "effect"
 import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
@@ -32,11 +37,6 @@ import {
   takeOwnership
 } from "./SqlSessionOwners.ts"
 import { migrate } from "./SqlSessionSchema.ts"
-
-/**
- * Sessions in the tables of a database. The owner's epoch is checked in the statement that appends: a process that was considered dead and
- * resumes cannot write.
- */
 
 /** Lines inserted by one statement. */
 const insertLines = 100

@@ -1,3 +1,8 @@
+/**
+ * The owners of sessions in a database. Each session has an epoch, which grows with every change of owner. An owner that does
+ * not renew its row for `leaseMillis` counts as dead, and one whose process ended on this machine counts as dead at once.
+ */
+
 import { Cause, Clock, Context, Effect, Option, Schema, Scope, type Semaphore } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
@@ -6,11 +11,6 @@ import { Processes, processStatus } from "../../services/platform/ProcessIdentit
 import type { SessionOwner } from "../../services/session/SessionBacking.ts"
 import { sessionError, SessionLocked, SessionNotFound } from "../../services/session/SessionStore.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/**
- * The owners of sessions in a database. Each session has an epoch, which grows with every change of owner. An owner that does
- * not renew its row for `leaseMillis` counts as dead, and one whose process ended on this machine counts as dead at once.
- */
 
 const leaseMillis = 30_000
 const renewal = "8 seconds"

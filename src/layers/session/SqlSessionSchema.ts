@@ -1,10 +1,10 @@
-import { Effect } from "effect"
-import { Migrator, SqlClient } from "effect/sql"
-
 /**
  * The tables of sessions in a database, and how a database of an older version becomes one of this version. A migration that was
  * released is never changed: a change is a new one.
  */
+
+import { Effect } from "effect"
+import { Migrator, SqlClient } from "effect/sql"
 
 const table = "palimpsest_migrations"
 

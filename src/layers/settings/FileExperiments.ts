@@ -1,3 +1,5 @@
+/** Reads experiments, the numbers that Gemini CLI sets remotely, from a file. */
+
 import { Config, Effect, FileSystem, Layer, Option, Schema } from "effect"
 import { decode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -5,8 +7,6 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { read } from "../../services/platform/RegularFile.ts"
 import { experimentKeys, Experiments } from "../../services/settings/Experiments.ts"
-
-/** Reads experiments, the numbers that Gemini CLI sets remotely, from a file. */
 
 /** Largest file of experiments. */
 const maxFileBytes = 1_048_576

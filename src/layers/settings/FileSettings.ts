@@ -1,3 +1,5 @@
+/** Provides `Settings` from files and the environment: reads, merges and edits them. */
+
 import { Effect, type FileSystem, Layer, Path, Predicate, Result } from "effect"
 import { ignoredInWorkspace, isHomeOnly, type SettingsFile } from "../../domain/settings/Settings.ts"
 import { withAllowed, withoutAllowed, withoutSetting, withSetting } from "../../domain/settings/SettingsEdits.ts"
@@ -45,8 +47,6 @@ import {
   unknownVariables,
   type Variables
 } from "./SettingsSources.ts"
-
-/** Provides `Settings` from files and the environment: reads, merges and edits them. */
 
 /** The settings file of a place. */
 export const fileOf = (path: Path.Path, home: string, place: SettingsPlace): string =>

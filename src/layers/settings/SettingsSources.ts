@@ -1,3 +1,5 @@
+/** Reads the sources of settings: files and environment variables. */
+
 import {
   ByteSize,
   Config,
@@ -35,8 +37,6 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as FileVersion from "../../services/platform/FileVersion.ts"
 import { read as readWhole } from "../../services/platform/RegularFile.ts"
 import { SettingsError, type SettingsNotice } from "../../services/settings/Settings.ts"
-
-/** Reads the sources of settings: files and environment variables. */
 
 /** Largest settings file. */
 const maxFileSize = ByteSize.mebibytes(1)

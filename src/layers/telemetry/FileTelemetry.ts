@@ -1,10 +1,10 @@
+/** A telemetry sink that writes to a file. */
+
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { TelemetryRecord } from "../../domain/telemetry/Telemetry.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import type { Sink } from "../../services/telemetry/Telemetry.ts"
-
-/** A telemetry sink that writes to a file. */
 
 const encode = Schema.encodeEffect(fromJson(Schema.toCodecJson(TelemetryRecord)))
 

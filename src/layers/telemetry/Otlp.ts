@@ -1,3 +1,5 @@
+/** Sends spans, metrics and logs of this program to a collector (OTLP over HTTP, JSON). */
+
 import { Cause, Effect, Exit, Layer, Logger, References, Tracer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as OtlpLogger from "effect/observability/OtlpLogger"
@@ -6,8 +8,6 @@ import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { safeName } from "../../domain/telemetry/Telemetry.ts"
 import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
-
-/** Sends spans, metrics and logs of this program to a collector (OTLP over HTTP, JSON). */
 
 /** Options of the export. */
 export interface OtlpOptions {

@@ -1,6 +1,6 @@
-import { Marked, sliceByColumn, stripTerminalSequences, type Token, type Tokens } from "@earendil-works/pi-tui"
-
 /** What an answer's Markdown needs before and after it is drawn: parts that later text does not change, and aligned tables. */
+
+import { Marked, sliceByColumn, stripTerminalSequences, type Token, type Tokens } from "@earendil-works/pi-tui"
 
 /** A code block that grows beyond this is drawn in parts. */
 const maxPartLines = 200

@@ -1,8 +1,8 @@
+/** The screen of the chat as a whole: what is drawn again, and what goes to the scrollback. */
+
 import { type Component, Container, TuiMainScreen } from "@earendil-works/pi-tui"
 import type { Transcript } from "./Transcript.ts"
 import { fitted } from "./TranscriptRows.ts"
-
-/** The screen of the chat as a whole: what is drawn again, and what goes to the scrollback. */
 
 /** Screens of rows that can still change, as when a card is opened. */
 const keptScreens = 4

@@ -1,9 +1,9 @@
+/** The user's clipboard: by the terminal (OSC 52), which also works over a connection, and by a program of the system. */
+
 import { Effect } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { spawn } from "node:child_process"
 import { env as environment, platform as thisPlatform } from "node:process"
-
-/** The user's clipboard: by the terminal (OSC 52), which also works over a connection, and by a program of the system. */
 
 /** A program and its arguments. */
 export type Program = readonly [name: string, ...args: ReadonlyArray<string>]

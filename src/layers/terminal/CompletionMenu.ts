@@ -1,8 +1,8 @@
+/** The menu of completions below the editor. */
+
 import type { AutocompleteProvider, AutocompleteSuggestions } from "@earendil-works/pi-tui"
 import { Effect } from "effect"
 import type { Completer, Completion } from "../../services/terminal/ChatTerminal.ts"
-
-/** The menu of completions below the editor. */
 
 /** A completion that takes longer is given up. */
 const completionDeadline = "2 seconds"

@@ -1,3 +1,5 @@
+/** Shows the message editor, or in its place a list to search and to choose from. */
+
 import {
   type Component,
   Container,
@@ -9,8 +11,6 @@ import {
 } from "@earendil-works/pi-tui"
 import type { Choice } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
-
-/** Shows the message editor, or in its place a list to search and to choose from. */
 
 /** Number of items that are shown at once. */
 const maxShown = 10

@@ -1,7 +1,7 @@
+/** Colours code in answers by its language. */
+
 import { stripTerminalSequences } from "@earendil-works/pi-tui"
 import type { Lowlight, Tree } from "./Lowlight.mjs"
-
-/** Colours code in answers by its language. */
 
 /** Larger blocks are not coloured, because they would be coloured again with each piece that arrives. */
 const maxColouredChars = 20_000

@@ -1,11 +1,11 @@
+/** The messages that a user typed on a terminal, kept in a file from run to run. */
+
 import { Effect, FileSystem, Option, Path, type PlatformError, Schema } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/** The messages that a user typed on a terminal, kept in a file from run to run. */
 
 /** Number of messages kept from run to run. */
 const historyBound = 1_000

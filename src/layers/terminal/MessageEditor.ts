@@ -1,9 +1,9 @@
+/** The editor in which the user writes messages: keys, pastes, blocks of several lines. */
+
 import { Editor, matchesKey, type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui"
 import { pasted } from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
 import { initial, step, type VimState } from "./VimKeys.ts"
-
-/** The editor in which the user writes messages: keys, pastes, blocks of several lines. */
 
 /** Placeholder for a border that is not drawn. */
 const noBorder = "\u0000"

@@ -1,7 +1,7 @@
+/** Holds the messages that the user typed while the agent works. */
+
 import { Cause, Effect, Queue } from "effect"
 import { Closed } from "../../services/terminal/ChatTerminal.ts"
-
-/** Holds the messages that the user typed while the agent works. */
 
 /** A complete message. */
 export interface TypedMessage {

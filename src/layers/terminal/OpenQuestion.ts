@@ -1,3 +1,5 @@
+/** A question that must be answered before work goes on: shown in the conversation, and answered in the editor. */
+
 import { matchesKey } from "@earendil-works/pi-tui"
 import { Cause, Effect, Queue, type Semaphore } from "effect"
 import { Closed, type Detail, type Inquiry, type Reading } from "../../services/terminal/ChatTerminal.ts"
@@ -5,8 +7,6 @@ import type { ChatOutput } from "./ChatOutput.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
 import { detailRows } from "./TranscriptRows.ts"
-
-/** A question that must be answered before work goes on: shown in the conversation, and answered in the editor. */
 
 // Shows the detail of a question between its heading and the answers. It scrolls when it is longer than the screen; below its last row, the
 // arrows go on to the answers.

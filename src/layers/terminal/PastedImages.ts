@@ -1,3 +1,5 @@
+/** Images that are pasted or dropped into the editor: a message refers to each with an `@`, which sends it. */
+
 import { Option } from "effect"
 import { createHash } from "node:crypto"
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -5,8 +7,6 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { leadsOut } from "../../domain/text/WorkspacePath.ts"
 import { formatReference } from "../../domain/workspace/AtReference.ts"
-
-/** Images that are pasted or dropped into the editor: a message refers to each with an `@`, which sends it. */
 
 const imageEnding = /\.(?:png|jpe?g|gif|webp|heic|heif)$/i
 /** A larger file cannot be sent. */

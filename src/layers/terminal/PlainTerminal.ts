@@ -1,3 +1,5 @@
+/** The chat without a screen: text that is written once and stays, for pipes, simple terminals and screen readers. */
+
 import { Cause, Deferred, Effect, Exit, Queue, Semaphore } from "effect"
 import { CliOutput } from "effect/cli"
 import * as readline from "node:readline"
@@ -10,8 +12,6 @@ import { ctrlCAction } from "./CtrlCAction.ts"
 import type { InputHistory } from "./InputHistory.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Streams } from "./StreamTerminal.ts"
-
-/** The chat without a screen: text that is written once and stays, for pipes, simple terminals and screen readers. */
 
 /** Writes a text and waits until the stream has taken it. Returns whether the write succeeded. */
 const written = (stream: Writable, text: string) =>

@@ -1,6 +1,6 @@
-import { codePointEscape } from "../../domain/text/InvisibleCharacters.ts"
-
 /** Escapes text for a terminal, so that no text from a model, a file or a clipboard can control it. */
+
+import { codePointEscape } from "../../domain/text/InvisibleCharacters.ts"
 
 /** Removes everything a terminal would act on from a pasted text, except line breaks and tabs. */
 export const pasted = (text: string): string =>

@@ -1,7 +1,7 @@
+/** The terminal of the renderer over two streams: keys, sizes and control sequences. */
+
 import { setKittyProtocolActive, StdinBuffer, type Terminal } from "@earendil-works/pi-tui"
 import type { Readable, Writable } from "node:stream"
-
-/** The terminal of the renderer over two streams: keys, sizes and control sequences. */
 
 /** The standard streams of a chat. */
 export interface Streams {

@@ -1,3 +1,5 @@
+/** Carries out what the user types. `keyAction` decides what a key does, `CtrlCAction.ts` what Ctrl+C does. */
+
 import { matchesKey } from "@earendil-works/pi-tui"
 import { Effect, Option } from "effect"
 import { spawn } from "node:child_process"
@@ -11,8 +13,6 @@ import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
 import * as PastedImages from "./PastedImages.ts"
 import type { TerminalParts } from "./TerminalParts.ts"
-
-/** Carries out what the user types. `keyAction` decides what a key does, `CtrlCAction.ts` what Ctrl+C does. */
 
 /** The state of the terminal that a key depends on. */
 export interface KeyState {

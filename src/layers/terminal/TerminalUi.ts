@@ -1,3 +1,8 @@
+/**
+ * The chat terminal with a conversation that scrolls, and below it what stays: running work, the queue, the status line and the
+ * editor. Drawn with pi-tui.
+ */
+
 import { type Component, getCapabilities } from "@earendil-works/pi-tui"
 import { Clock, Deferred, Effect, Fiber, FiberSet, Semaphore } from "effect"
 import type { TerminalSettings } from "../../domain/settings/Settings.ts"
@@ -22,11 +27,6 @@ import * as Theme from "./Theme.ts"
 import { Transcript } from "./Transcript.ts"
 import * as VimKeys from "./VimKeys.ts"
 import { durationText, endOfWorkSignal, progressRows, WorkProgress } from "./WorkProgress.ts"
-
-/**
- * The chat terminal with a conversation that scrolls, and below it what stays: running work, the queue, the status line and the
- * editor. Drawn with pi-tui.
- */
 
 /** Slow connections are supported too: four frames per second are enough to show that work goes on. */
 const frameMillis = 250

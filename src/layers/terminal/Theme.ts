@@ -1,8 +1,8 @@
+/** The colours of the terminal UI: those that every terminal has, so that they fit its own theme, and the codes that a theme puts in their place. */
+
 import type { EditorTheme, MarkdownTheme, SelectListTheme } from "@earendil-works/pi-tui"
 import type { TerminalSettings } from "../../domain/settings/Settings.ts"
 import type { Highlight } from "./Highlight.ts"
-
-/** The colours of the terminal UI: those that every terminal has, so that they fit its own theme, and the codes that a theme puts in their place. */
 
 type Paint = (text: string) => string
 

@@ -1,10 +1,10 @@
+/** Draws the conversation: messages, growing answers, cards and questions, as blocks of rows. */
+
 import { type Component, Markdown, stripTerminalSequences } from "@earendil-works/pi-tui"
 import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
 import { aligned, settled, type Split } from "./AnswerMarkdown.ts"
 import type { Theme } from "./Theme.ts"
 import { cardRows, fitted, keptDetailRows, messageRows, wrappedLines } from "./TranscriptRows.ts"
-
-/** Draws the conversation: messages, growing answers, cards and questions, as blocks of rows. */
 
 type Kind = "answer" | "card" | "message" | "question" | "text"
 

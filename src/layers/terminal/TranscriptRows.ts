@@ -1,9 +1,9 @@
+/** The rows of what the transcript shows besides answers. */
+
 import { stripTerminalSequences, truncateToWidth, visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui"
 import { numberedDiff } from "../../domain/tools/FileDiff.ts"
 import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
-
-/** The rows of what the transcript shows besides answers. */
 
 // The rows of a diff: line numbers, and added and removed lines on a background of their own.
 

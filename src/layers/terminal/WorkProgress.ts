@@ -1,3 +1,5 @@
+/** The work that goes on, and how it is shown below the conversation. */
+
 import { Deferred, Effect } from "effect"
 import { CliOutput } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -5,8 +7,6 @@ import type { Card } from "../../services/terminal/ChatTerminal.ts"
 import type { TypedMessage } from "./MessageQueue.ts"
 import type { Theme } from "./Theme.ts"
 import { cardRows, fitted } from "./TranscriptRows.ts"
-
-/** The work that goes on, and how it is shown below the conversation. */
 
 const spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
 /** Rows of the panel that are shown at once. */

@@ -1,3 +1,5 @@
+/** A model for tests that answers with false facts, forged words, orders and broken snapshots. */
+
 import { Effect, Layer, Schema, Stream } from "effect"
 import { emptySnapshot, statement, renderSnapshot, type Snapshot } from "../../domain/compression/Snapshot.ts"
 import {
@@ -11,8 +13,6 @@ import {
 import { type Random, seededRandom } from "../../domain/evaluation/SeededRandom.ts"
 import { Model, type ModelAnswer, type ModelRequest } from "../../services/model/Model.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
-
-/** A model for tests that answers with false facts, forged words, orders and broken snapshots. */
 
 /** A share from 0, nothing, to 1, everything. */
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))

@@ -1,7 +1,7 @@
+/** Defines the tests of contract suites in any test runner. */
+
 import { Arbitrary, Context, Effect, Fiber, Layer, Record, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-
-/** Defines the tests of contract suites in any test runner. */
 
 /**
  * The test functions of a test runner. Those of vitest, Jest, Bun and `node:test` fit, so a contract suite depends on none of

@@ -1,14 +1,14 @@
-import { Clock, Data, Deferred, Effect, FiberSet, Option, Schema, type Scope } from "effect"
-import http from "node:http"
-import type { Socket } from "node:net"
-import { fromJson } from "../../domain/text/JsonText.ts"
-
 /**
  * A Gemini API on the loopback interface that follows a script, for tests of clients of the real one. It has no clock of its own: a
  * step that has to happen at a certain moment waits for an effect that the test controls.
  *
  * One file: one server, whose scripts, answers and protocol belong together.
  */
+
+import { Clock, Data, Deferred, Effect, FiberSet, Option, Schema, type Scope } from "effect"
+import http from "node:http"
+import type { Socket } from "node:net"
+import { fromJson } from "../../domain/text/JsonText.ts"
 
 /** One step of an answer. Written text is flushed to the socket before the next step. */
 export type Step = Data.TaggedEnum<{

@@ -1,3 +1,5 @@
+/** The contract suite of file systems. */
+
 import {
   ByteSize,
   Effect,
@@ -11,8 +13,6 @@ import {
 } from "effect"
 import assert from "node:assert/strict"
 import { serviceContract, type TestFunctions, type TestSteps } from "./ContractTests.ts"
-
-/** The contract suite of file systems. */
 
 /** A file system to test, and an empty folder in it. */
 export interface FileSystemVariant {

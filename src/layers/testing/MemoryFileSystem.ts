@@ -1,11 +1,11 @@
-import { ByteSize, Clock, Effect, FileSystem, Layer, Option, PlatformError, Result, Stream } from "effect"
-import { posix } from "node:path"
-
 /**
  * A file system in memory, for tests.
  *
  * One file: a single implementation of the FileSystem service.
  */
+
+import { ByteSize, Clock, Effect, FileSystem, Layer, Option, PlatformError, Result, Stream } from "effect"
+import { posix } from "node:path"
 
 /** A file. An open handle keeps it, even when its name goes to another file. */
 interface MemoryFile {

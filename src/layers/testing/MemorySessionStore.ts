@@ -1,11 +1,11 @@
+/** A session store in memory, for tests. */
+
 import { Effect, Layer } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { SessionBacking } from "../../services/session/SessionBacking.ts"
 import type { SessionStore } from "../../services/session/SessionStore.ts"
 import * as BackedSessionStore from "../session/BackedSessionStore.ts"
 import * as KeyValueSessionBacking from "../session/KeyValueSessionBacking.ts"
-
-/** A session store in memory, for tests. */
 
 /** Sessions in memory are read whole. */
 const whole = Effect.map(SessionBacking, (all) => ({ ...all, lastCheckpoint: () => Effect.undefined }))

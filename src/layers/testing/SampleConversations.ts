@@ -1,8 +1,8 @@
+/** Conversations of every shape that a strategy has to handle, ordinary and malformed. */
+
 import { Arbitrary, Schema } from "effect"
 import { call, model, response, text, user } from "../../domain/content/Content.ts"
 import type { Draft } from "../../domain/conversation/Conversation.ts"
-
-/** Conversations of every shape that a strategy has to handle, ordinary and malformed. */
 
 /** Lengths of a text, in lines of 60 characters. */
 const lineCounts = [1, 1, 12, 12, 400] as const

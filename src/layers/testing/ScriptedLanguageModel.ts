@@ -1,9 +1,9 @@
+/** Plays an `effect/ai` language model from a script, and records its requests. */
+
 import { Context, Effect, Layer, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
-
-/** Plays an `effect/ai` language model from a script, and records its requests. */
 
 /** A step that never answers: for tests of cancelling and of time limits. */
 export const hang = { _tag: "Hang" } as const

@@ -1,9 +1,9 @@
+/** Plays a model from a script, and records its calls. */
+
 import { Context, Effect, Layer, Stream } from "effect"
 import { model as modelContent, type Part, text } from "../../domain/content/Content.ts"
 import { Model, type ModelAnswer, type ModelChunk, ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
-
-/** Plays a model from a script, and records its calls. */
 
 /** A step that never answers: for tests of cancelling and of time limits. */
 export const hang = { _tag: "Hang" } as const

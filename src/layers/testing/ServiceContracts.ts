@@ -1,3 +1,5 @@
+/** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
+
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
@@ -21,8 +23,6 @@ import {
   type ServiceTests,
   type TestFunctions
 } from "./ContractTests.ts"
-
-/** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
 
 type Variant<S> = Omit<ContractVariant<Layer.Layer<S, unknown>>, "runs">
 

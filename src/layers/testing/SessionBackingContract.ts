@@ -1,3 +1,5 @@
+/** What the tests of a whole `SessionStore` cannot see, because `BackedSessionStore` stands between: each method by itself. */
+
 import { Effect, Exit, type Layer, Scope } from "effect"
 import assert from "node:assert/strict"
 import { Hash } from "../../domain/content/Handle.ts"
@@ -5,8 +7,6 @@ import * as Bytes from "../../domain/text/Bytes.ts"
 import { type BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
 import type { SessionStoreError } from "../../services/session/SessionStore.ts"
 import { type ContractVariant, serviceContract, type ServiceTests, type TestFunctions } from "./ContractTests.ts"
-
-/** What the tests of a whole `SessionStore` cannot see, because `BackedSessionStore` stands between: each method by itself. */
 
 const line = (sequence: number, change: Partial<BackedLine> = {}): BackedLine => ({
   sequence,

@@ -1,3 +1,5 @@
+/** Sessions for tests: single events by hand, and generated histories. */
+
 import { Arbitrary, Schema } from "effect"
 import { call, isResponse, type Part, text as textPart } from "../../domain/content/Content.ts"
 import { Handle, hashOf } from "../../domain/content/Handle.ts"
@@ -14,8 +16,6 @@ import {
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { storableText } from "./TempStoreContract.ts"
-
-/** Sessions for tests: single events by hand, and generated histories. */
 
 /** The first event of a session with this id. */
 export const started = (session: string): Started => ({

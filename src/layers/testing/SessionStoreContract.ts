@@ -1,3 +1,5 @@
+/** The contract suite of session stores. */
+
 import { Arbitrary, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
@@ -15,8 +17,6 @@ import {
   type TestFunctions
 } from "./ContractTests.ts"
 import { appended, entry, sessionOf, histories, visibleState, started } from "./SessionHistories.ts"
-
-/** The contract suite of session stores. */
 
 const closings = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 9 })))
 

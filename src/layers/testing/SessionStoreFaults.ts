@@ -1,3 +1,5 @@
+/** The suite of session stores whose storage fails, at each of its calls in turn. */
+
 import { Effect, Exit, type Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
@@ -7,8 +9,6 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import { SessionStore } from "../../services/session/SessionStore.ts"
 import { defineTests, type TestFunctions } from "./ContractTests.ts"
 import { appended, entry, sessionOf, started, compressedBy } from "./SessionHistories.ts"
-
-/** The suite of session stores whose storage fails, at each of its calls in turn. */
 
 /**
  * The fate of one call of the storage: it succeeds; it fails without effect (a full disk, an unavailable database); or it succeeds but its

@@ -1,3 +1,5 @@
+/** The contract suite of compression strategies. */
+
 import { Arbitrary, Deferred, Effect, Fiber, Layer, Record, Schema } from "effect"
 import assert from "node:assert/strict"
 import { brokenRule } from "../../domain/compression/BrokenRule.ts"
@@ -38,8 +40,6 @@ import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { checkProperty, defineTests, ending, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
-
-/** The contract suite of compression strategies. */
 
 /** A strategy, as the contract suite tests it. */
 export interface StrategyVariant {

@@ -1,3 +1,5 @@
+/** The contract suite of blob stores. */
+
 import { Arbitrary, Effect, Fiber, Layer, Schema } from "effect"
 import assert from "node:assert/strict"
 import { Handle, handleOf, Hash } from "../../domain/content/Handle.ts"
@@ -12,8 +14,6 @@ import {
   type ServiceTests,
   type TestFunctions
 } from "./ContractTests.ts"
-
-/** The contract suite of blob stores. */
 
 /** SHA-256 of "abc" (FIPS 180-2) as base32. */
 const abc = Hash.make("xj4bnp4pahh6uqkbidpf3lrceoyagyndsylxvhfucd7wd4qacwwq")

@@ -1,3 +1,5 @@
+/** Keeps what was learned about each model's token counts in a file. */
+
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -13,8 +15,6 @@ import {
   StoredCalibrations
 } from "../../services/tokens/Calibrations.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/** Keeps what was learned about each model's token counts in a file. */
 
 const StoredJson = fromJson(StoredCalibrations)
 /** An observation, as a change of a calibration. */

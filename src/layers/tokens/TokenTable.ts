@@ -1,10 +1,10 @@
+/** The estimator's table as a file, written by the build: computing it takes a sixth of the time of a short command. */
+
 import { Effect, Layer } from "effect"
 import { readFileSync, statSync } from "node:fs"
 import { endianness } from "node:os"
 import path from "node:path"
 import { type Machine, machine, usePrepared } from "../../domain/tokens/TokenMachine.ts"
-
-/** The estimator's table as a file, written by the build: computing it takes a sixth of the time of a short command. */
 
 /** The file beside the program, in the folder of the part that reads it. */
 export const fileName = "tokens.bin"

@@ -1,13 +1,13 @@
+/**
+ * A proxy on the loopback interface for all connections of a browser. It resolves each host through `targets` and connects to that
+ * exact address, so neither a redirect nor a changed DNS answer leads elsewhere.
+ */
+
 import { Effect, FiberSet, Result } from "effect"
 import type { Buffer } from "node:buffer"
 import { createServer, type IncomingMessage, request as httpRequest, type Server, type ServerResponse } from "node:http"
 import { connect, type Socket } from "node:net"
 import { BrowserFailure, type Targets } from "../../services/tools/Browser.ts"
-
-/**
- * A proxy on the loopback interface for all connections of a browser. It resolves each host through `targets` and connects to that
- * exact address, so neither a redirect nor a changed DNS answer leads elsewhere.
- */
 
 const fail = (message: string) => new BrowserFailure({ message })
 

@@ -1,3 +1,5 @@
+/** Drives an installed Chromium through playwright-core, behind a proxy that checks its connections. */
+
 import { Config, Effect, FileSystem, Layer, Option, type Path, Schedule, type Scope } from "effect"
 import path from "node:path"
 import process from "node:process"
@@ -8,8 +10,6 @@ import { errorText } from "../../domain/text/ErrorText.ts"
 import { findProgram } from "../../services/platform/ProgramLookup.ts"
 import { Browser, BrowserFailure, type BrowserPage, type Targets } from "../../services/tools/Browser.ts"
 import * as BrowserProxy from "./BrowserProxy.ts"
-
-/** Drives an installed Chromium through playwright-core, behind a proxy that checks its connections. */
 
 const fail = (message: string) => new BrowserFailure({ message })
 

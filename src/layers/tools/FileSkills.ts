@@ -1,10 +1,10 @@
+/** Reads skills from folders of the user and of the workspace. */
+
 import { Effect, FileSystem, Layer, Path, Result } from "effect"
 import { parseSkill, type SkillFile, skillFile } from "../../domain/agent/Skill.ts"
 import { isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { type ActiveSkill, type Skill, Skills } from "../../services/tools/Skills.ts"
 import { type DefinitionFolder, type DefinitionReader, reader, unusable } from "../agent/DefinitionFolders.ts"
-
-/** Reads skills from folders of the user and of the workspace. */
 
 /** Maximum number of listed files of a skill's folder, and maximum depth of the listing. */
 const maxListedFiles = 200

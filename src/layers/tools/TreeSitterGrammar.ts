@@ -1,3 +1,5 @@
+/** The bash grammar of tree-sitter, as WebAssembly. It is loaded for the first command, which keeps 60 ms out of the start-up. */
+
 import { Effect, Layer, Option } from "effect"
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
@@ -5,8 +7,6 @@ import { setFlagsFromString } from "node:v8"
 import type * as TreeSitter from "web-tree-sitter"
 import { maxLineChars, type SyntaxNode } from "../../domain/tools/ShellCommand.ts"
 import { ShellGrammar } from "../../services/tools/ShellGrammar.ts"
-
-/** The bash grammar of tree-sitter, as WebAssembly. It is loaded for the first command, which keeps 60 ms out of the start-up. */
 
 const read = (file: string | URL) => Effect.tryPromise(() => readFile(file))
 

@@ -1,3 +1,9 @@
+/**
+ * Finds the sessions of the agents on the disk, and reads them.
+ *
+ * Files are listed and read synchronously, in slices: thousands take a tenth of the time they take through the thread pool.
+ */
+
 import { Effect, Layer, RcMap } from "effect"
 import { Buffer } from "node:buffer"
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
@@ -30,12 +36,6 @@ import { transcriptError, type TranscriptError } from "../../services/transcript
 import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
 import * as ForeignDatabase from "./ForeignDatabase.ts"
 import * as OpencodeDatabase from "./OpencodeDatabase.ts"
-
-/**
- * Finds the sessions of the agents on the disk, and reads them.
- *
- * Files are listed and read synchronously, in slices: thousands take a tenth of the time they take through the thread pool.
- */
 
 const chunkBytes = 512 * 1024
 /** A larger document is not read. */

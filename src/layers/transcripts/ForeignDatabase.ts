@@ -1,3 +1,12 @@
+/**
+ * Reads a SQLite database that another program made, or another person.
+ *
+ * Node's SQLite cannot be interrupted, and a file can keep it busy for ever: a view without an end, or pages that refer to each
+ * other. So a process of its own reads the database, which can be killed in the middle of a statement; a thread could not be, and
+ * would keep this program from ending. It opens the file for reading only and reads stored columns of tables: no views, no virtual
+ * tables, no computed columns. Time, rows and bytes of an answer are bounded.
+ */
+
 import { Effect, type Scope, Semaphore } from "effect"
 import { spawn } from "node:child_process"
 import { statSync } from "node:fs"
@@ -11,15 +20,6 @@ import { LineSplitter } from "../../services/transcripts/LineSplitter.ts"
 import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
 import { sqlite } from "../platform/NodeSqlite.ts"
-
-/**
- * Reads a SQLite database that another program made, or another person.
- *
- * Node's SQLite cannot be interrupted, and a file can keep it busy for ever: a view without an end, or pages that refer to each
- * other. So a process of its own reads the database, which can be killed in the middle of a statement; a thread could not be, and
- * would keep this program from ending. It opens the file for reading only and reads stored columns of tables: no views, no virtual
- * tables, no computed columns. Time, rows and bytes of an answer are bounded.
- */
 
 /** A question to a database, in statements of ours. */
 export interface DatabaseQuestion {

@@ -1,3 +1,5 @@
+/** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */
+
 import { Effect, Layer, Stream } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import type { Json } from "../../domain/text/JsonObject.ts"
@@ -7,8 +9,6 @@ import type { RecordPlace, RecordRange, SessionFile } from "../../services/trans
 import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
 import { SessionDatabase } from "../../services/transcripts/Transcripts.ts"
 import { type DatabaseQuestion, type ForeignDatabase, open as openDatabase } from "./ForeignDatabase.ts"
-
-/** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */
 
 /** Sessions of a database. */
 const maxSessions = 100_000

@@ -1,3 +1,10 @@
+/**
+ * An index of all sessions in a SQLite file, with the words of each stretch of records (FTS5 without contents: the texts stay in
+ * the files of the agents). It can be deleted at any time.
+ *
+ * One file: the tables, and when a row of them is out of date.
+ */
+
 import { Clock, Effect, Layer, Option, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { chmodSync, closeSync, openSync, readSync, rmSync } from "node:fs"
@@ -28,13 +35,6 @@ import { type IndexedSession, SessionIndex } from "../../services/transcripts/Se
 import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
 import { makeFoldersSync } from "../platform/MakeFolders.ts"
 import { sqlite } from "../platform/NodeSqlite.ts"
-
-/**
- * An index of all sessions in a SQLite file, with the words of each stretch of records (FTS5 without contents: the texts stay in
- * the files of the agents). It can be deleted at any time.
- *
- * One file: the tables, and when a row of them is out of date.
- */
 
 /** The version of the tables and their content. */
 const version = 15

@@ -1,3 +1,5 @@
+/** Reads what the user has open in the editor from a file that the editor writes. */
+
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
 import { decode } from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -5,8 +7,6 @@ import { quotedPath, shownFrom } from "../../domain/text/WorkspacePath.ts"
 import { IdeFile, type IdeLimits, type IdeState, normalise } from "../../domain/workspace/IdeContext.ts"
 import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { IdeContext } from "../../services/workspace/IdeContext.ts"
-
-/** Reads what the user has open in the editor from a file that the editor writes. */
 
 /** Where the editor writes its state. */
 interface FileIdeContextOptions {

@@ -1,3 +1,5 @@
+/** Keeps in a file which folders the user trusts. */
+
 import { ByteSize, Effect, FileSystem, Layer, Option, Path, type PlatformError, Result, Schema } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
@@ -10,8 +12,6 @@ import * as FileVersion from "../../services/platform/FileVersion.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
 import { Trust, TrustAnswer, TrustError, standing, withParents } from "../../services/workspace/Trust.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
-
-/** Keeps in a file which folders the user trusts. */
 
 /** The answers, by the folder without links. */
 export type TrustAnswers = ReadonlyMap<string, TrustAnswer>

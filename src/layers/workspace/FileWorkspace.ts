@@ -1,10 +1,10 @@
+/** Checks the paths that tools use against the folders of the workspace, through all links. */
+
 import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { isWithin, quotedPath, shownFrom, pathProblem } from "../../domain/text/WorkspacePath.ts"
 import { Workspace, WorkspaceError } from "../../services/workspace/Workspace.ts"
 import * as NoFollow from "../platform/NoFollow.ts"
-
-/** Checks the paths that tools use against the folders of the workspace, through all links. */
 
 /** Which folders tools may use. */
 export interface FileWorkspaceOptions {

@@ -1,3 +1,5 @@
+/** The agent loop: run a turn, answer its tool calls, run the next turn. */
+
 import { Effect, Equal, Queue, Stream } from "effect"
 import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
@@ -20,8 +22,6 @@ import { runTurn } from "./AgentTurn.ts"
 import { abandonCalls, answerCalls, cutRefusal, loopRefusal, outputOf, refuseCalls } from "./AnswerCalls.ts"
 import { afterUse, exceededLimit, stopEvent } from "./RunBounds.ts"
 import type { CallAnswer, PendingCall } from "./ToolAnswer.ts"
-
-/** The agent loop: run a turn, answer its tool calls, run the next turn. */
 
 /**
  * Runs the agent until the model calls no more tools: a turn, its calls, the next turn. The stream has the same events as a chat.

@@ -1,3 +1,5 @@
+/** What an agent reads from its conversation, and the messages it appends outside its turns. */
+
 import { Clock, Effect, Schedule } from "effect"
 import { callId } from "../../domain/chat/Answer.ts"
 import { type Content, isCall, type Part, plainText } from "../../domain/content/Content.ts"
@@ -6,8 +8,6 @@ import { clipped } from "../../domain/text/Bytes.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { PendingCall } from "./ToolAnswer.ts"
-
-/** What an agent reads from its conversation, and the messages it appends outside its turns. */
 
 /** The unanswered calls at the end of the conversation. */
 export const callsOf = (chat: Chat["Service"]): Effect.Effect<ReadonlyArray<PendingCall>> =>

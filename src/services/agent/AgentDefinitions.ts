@@ -1,10 +1,10 @@
+/** The contract of agent definitions: which agents can be started, and which files could not be used. */
+
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { AgentDefinition } from "../../domain/agent/AgentDefinition.ts"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
 import type { Tool } from "../tools/Tool.ts"
 import type { AgentFailure } from "./AgentRunner.ts"
-
-/** The contract of agent definitions: which agents can be started, and which files could not be used. */
 
 /** The origin of a definition. */
 export type AgentSource = "built-in" | "project" | "user"

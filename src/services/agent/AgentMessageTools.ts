@@ -1,3 +1,5 @@
+/** The tools by which an agent starts other agents and exchanges messages with them. */
+
 import { Duration, Effect, Schema } from "effect"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import { make as makeTool, type Tool } from "../tools/Tool.ts"
@@ -6,8 +8,6 @@ import type { AgentContextMode } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
 import { contextParameter } from "./RunAgents.ts"
-
-/** The tools by which an agent starts other agents and exchanges messages with them. */
 
 const sessionParameter = Schema.String.annotate({ description: "The session id returned by sessions_spawn" })
 

@@ -1,3 +1,9 @@
+/**
+ * Agents that run in the background of the agent that started them, and exchange messages with it, as in OpenClaw.
+ * Starting an agent returns its id at once. Its result arrives as a message between two turns. It accepts messages
+ * while it works and afterwards.
+ */
+
 import { Clock, Deferred, Duration, Effect, Exit, Schema, Scope, Stream, SubscriptionRef } from "effect"
 import type { AgentResult } from "../../domain/agent/AgentResult.ts"
 import * as Children from "../../domain/agent/Children.ts"
@@ -30,12 +36,6 @@ import {
   unansweredMessage
 } from "./ChildMessages.ts"
 import type { Mailbox } from "./Mailbox.ts"
-
-/**
- * Agents that run in the background of the agent that started them, and exchange messages with it, as in OpenClaw.
- * Starting an agent returns its id at once. Its result arrives as a message between two turns. It accepts messages
- * while it works and afterwards.
- */
 
 /** What an agent needs to start others. */
 interface ChildrenOptions {

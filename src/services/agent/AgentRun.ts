@@ -1,3 +1,5 @@
+/** What an agent is, and the state of one of its runs. */
+
 import { Effect, type Scope } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
@@ -11,8 +13,6 @@ import type { OutgoingMessage } from "./AgentConversation.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
 import { type ConsumedLimits, type Limits, type RunBounds, watchBounds } from "./RunBounds.ts"
 import type { CallAnswer, PendingCall } from "./ToolAnswer.ts"
-
-/** What an agent is, and the state of one of its runs. */
 
 /** An agent: a conversation, the tools it may use and its limits. A plain value; several agents may run at the same time. */
 export interface Profile {

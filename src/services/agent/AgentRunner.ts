@@ -1,9 +1,9 @@
+/** The contract of running agents: their tasks, failures, and the limits of agents that start agents. */
+
 import { Context, type Effect, Schema, type Scope } from "effect"
 import type { AgentResult } from "../../domain/agent/AgentResult.ts"
 import type { Activity } from "../../domain/chat/ChatEvent.ts"
 import type { Question } from "../tools/Tool.ts"
-
-/** The contract of running agents: their tasks, failures, and the limits of agents that start agents. */
 
 /** An agent could not be started or reached. The message says what a user or a model can do. */
 export class AgentFailure extends Schema.TaggedError<AgentFailure>()("AgentFailure", { message: Schema.String }) {}

@@ -1,3 +1,5 @@
+/** One turn of an agent: its message is sent, and its answer watched for loops. */
+
 import { Deferred, Effect, Stream } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { afterEvent, isOwnEnd, type TurnEnd, turnBegins } from "../../domain/agent/TurnEnd.ts"
@@ -6,8 +8,6 @@ import type { TurnError } from "../chat/Turn.ts"
 import { retryWhileBusy } from "./AgentConversation.ts"
 import type { AgentRun } from "./AgentRun.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
-
-/** One turn of an agent: its message is sent, and its answer watched for loops. */
 
 /** How a turn of an agent ended. */
 interface AgentTurnEnd extends TurnEnd {

@@ -1,3 +1,5 @@
+/** Answers the calls of a turn, and records one answer per call whatever happens. */
+
 import { Clock, Effect, Exit, Semaphore } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { type Part, response } from "../../domain/content/Content.ts"
@@ -14,8 +16,6 @@ import {
   stoppedReason
 } from "./ToolAnswer.ts"
 import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.ts"
-
-/** Answers the calls of a turn, and records one answer per call whatever happens. */
 
 /** Groups the calls in execution order: consecutive read-only calls together, consecutive agents together, every other call alone. */
 export const groupsOf = <Asking extends PendingCall>(

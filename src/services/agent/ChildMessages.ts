@@ -1,3 +1,5 @@
+/** The texts that an agent and the agents it started receive from each other. */
+
 import { Cause, Option } from "effect"
 import type { AgentResult } from "../../domain/agent/AgentResult.ts"
 import { type Child, maxExchangeReplies } from "../../domain/agent/Children.ts"
@@ -6,8 +8,6 @@ import { firstUnits } from "../../domain/text/Bytes.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedBlock, untrustedLine } from "../../domain/text/UntrustedText.ts"
 import type { AgentFailure } from "./AgentRunner.ts"
-
-/** The texts that an agent and the agents it started receive from each other. */
 
 /** The answer of an agent that has nothing to say, as in OpenClaw. */
 export const replySkip = "REPLY_SKIP"

@@ -1,8 +1,8 @@
+/** The tool `complete_task`, by which an agent submits its result. */
+
 import { Effect, Ref, Schema } from "effect"
 import type { AgentOutput } from "../../domain/agent/AgentDefinition.ts"
 import * as Tool from "../tools/Tool.ts"
-
-/** The tool `complete_task`, by which an agent submits its result. */
 
 /** The name of the tool by which an agent submits its result. */
 export const completeTask = "complete_task"

@@ -1,11 +1,11 @@
+/** Hooks around one call of a tool: BeforeTool and AfterTool. */
+
 import { Effect, Option, Predicate, Schema } from "effect"
 import type { HookEvent, HookOutcome } from "../../domain/hooks/Hook.ts"
 import { hookContext } from "../../domain/hooks/HookContext.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { type CallAnswer, failedAnswer } from "./ToolAnswer.ts"
-
-/** Hooks around one call of a tool: BeforeTool and AfterTool. */
 
 const decodeObject = Schema.decodeUnknownOption(fromJson(Schema.Record(Schema.String, Schema.Unknown)))
 

@@ -1,10 +1,10 @@
+/** Reads the progress of an agent from the events of its run: its end, its text, its activity. */
+
 import type { AgentResult, TerminateReason } from "../../domain/agent/AgentResult.ts"
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import type { Limits } from "./RunBounds.ts"
-
-/** Reads the progress of an agent from the events of its run: its end, its text, its activity. */
 
 /** How a run ended that submitted no result. */
 export interface RunEnd {

@@ -1,11 +1,11 @@
+/** The texts that an agent of this process receives: the prompt of its definition with its inputs, and what is added to it. */
+
 import { Effect, FileSystem, Path, Result, Schema } from "effect"
 import { fillTemplate, inputsFromPrompt, type LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedBlock } from "../../domain/text/UntrustedText.ts"
 import { AgentFailure, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
-
-/** The texts that an agent of this process receives: the prompt of its definition with its inputs, and what is added to it. */
 
 /** How every agent works; appended to its own prompt. */
 export const workingInstructions = `# How you work

@@ -1,3 +1,5 @@
+/** Runs agents in this process, each with its own conversation, tools and limits, until it submits a result. */
+
 import { Clock, Effect, Exit, Fiber, type Scope, Stream } from "effect"
 import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import type { AgentResult } from "../../domain/agent/AgentResult.ts"
@@ -14,8 +16,6 @@ import { assigned, warning } from "./LocalAgentPrompt.ts"
 import { begin, type NestedAgents, type ParentAgent, type Runtime, type StartedAgent } from "./LocalAgentStart.ts"
 import * as Mailbox from "./Mailbox.ts"
 import type { Limits } from "./RunBounds.ts"
-
-/** Runs agents in this process, each with its own conversation, tools and limits, until it submits a result. */
 
 /**
  * Starts an agent in this process, with its own conversation, tools, model and limits. Only the submitted result returns to the caller. Closing

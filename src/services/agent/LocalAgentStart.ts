@@ -1,3 +1,5 @@
+/** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
+
 import { Clock, Effect, type FileSystem, type Path, Ref, type Scope, Semaphore } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { type LocalAgent, selectTools } from "../../domain/agent/AgentDefinition.ts"
@@ -35,8 +37,6 @@ import { AgentFailure, type Task } from "./AgentRunner.ts"
 import * as CompleteTask from "./CompleteTask.ts"
 import { RunProgress } from "./LocalAgentProgress.ts"
 import { promptsOf, surroundings, workingInstructions } from "./LocalAgentPrompt.ts"
-
-/** Starts an agent of this process: what it inherits from its parent, its tools and its conversation. */
 
 /**
  * The messages of the view, as the model sees them, ready to be appended to another conversation. Calls without a response, such as

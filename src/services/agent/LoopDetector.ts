@@ -1,3 +1,5 @@
+/** Detects loops of an agent as it runs, from its events and by asking a model. */
+
 import { Context, Effect, Schema } from "effect"
 import {
   type CheckSchedule,
@@ -20,8 +22,6 @@ import { firstUnits } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
 import { Model } from "../model/Model.ts"
-
-/** Detects loops of an agent as it runs, from its events and by asking a model. */
 
 /** The time limit of one check. */
 const timeout = "30 seconds"

@@ -1,3 +1,8 @@
+/**
+ * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the
+ * memory tool runs. The conversation does not change, and a failure does not stop the turn that follows.
+ */
+
 import { Clock, Effect, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isText, type Part } from "../../domain/content/Content.ts"
@@ -11,11 +16,6 @@ import { onlyTool, type Tool } from "../tools/Tool.ts"
 import * as Agent from "./Agent.ts"
 import type { Profile, TurnAhead } from "./AgentRun.ts"
 import { dateOf } from "./LocalAgentPrompt.ts"
-
-/**
- * Saves facts to memory shortly before a compression: a hidden turn in a copy of the conversation, in which only the
- * memory tool runs. The conversation does not change, and a failure does not stop the turn that follows.
- */
 
 /** The maximum number of tokens by which a flush precedes a compression. */
 const maxFlushLead = 4_000

@@ -1,3 +1,8 @@
+/**
+ * Summarizes the output of a tool before it enters the window. Off unless the tool has a budget. The caller keeps the full output: a summary is shown
+ * in its place and does not replace it.
+ */
+
 import { Effect } from "effect"
 import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { plainText, text, user } from "../../domain/content/Content.ts"
@@ -9,11 +14,6 @@ import { untrustedBlock } from "../../domain/text/UntrustedText.ts"
 import { shellTool } from "../../domain/tools/Approval.ts"
 import { Model } from "../model/Model.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-
-/**
- * Summarizes the output of a tool before it enters the window. Off unless the tool has a budget. The caller keeps the full output: a summary is shown
- * in its place and does not replace it.
- */
 
 /** The time limit of one summary. */
 const timeout = "60 seconds"

@@ -1,3 +1,8 @@
+/**
+ * The protocol between an agent and the process that runs an agent which it starts: the whole definition and the task go in over stdin, as one
+ * JSON document; events come out on stdout, one a line. The process reads no definition from the disk.
+ */
+
 import { Option, Schema } from "effect"
 import { type LocalAgent, localDefaults } from "../../domain/agent/AgentDefinition.ts"
 import { TerminateReason } from "../../domain/agent/AgentResult.ts"
@@ -5,11 +10,6 @@ import { Activity } from "../../domain/chat/ChatEvent.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { McpServersSettings } from "../../domain/tools/McpServer.ts"
 import { type ParentShare } from "./AgentRunner.ts"
-
-/**
- * The protocol between an agent and the process that runs an agent which it starts: the whole definition and the task go in over stdin, as one
- * JSON document; events come out on stdout, one a line. The process reads no definition from the disk.
- */
 
 const ProcessTask = Schema.Struct({
   definition: Schema.Struct({

@@ -1,3 +1,5 @@
+/** The tool `run_agents`, which gives several tasks to agents in one call, in parallel or as a chain, as in Pi. */
+
 import { Effect, Ref, Schema } from "effect"
 import { type AgentResult } from "../../domain/agent/AgentResult.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
@@ -5,8 +7,6 @@ import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import * as Tool from "../tools/Tool.ts"
 import { AgentContextMode, leavingQuestion, type OfferedAgent } from "./AgentRunner.ts"
 import { firstLine } from "./ChildMessages.ts"
-
-/** The tool `run_agents`, which gives several tasks to agents in one call, in parallel or as a chain, as in Pi. */
 
 /** Stands in a task of a chain for the answer to the task before. */
 const previousPlaceholder = "{previous}"

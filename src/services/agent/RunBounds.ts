@@ -1,10 +1,10 @@
+/** The limits of an agent run, and what ends it before its model is done. */
+
 import { Clock, Deferred, Effect } from "effect"
 import type { ChatEvent, LimitName } from "../../domain/chat/ChatEvent.ts"
 import { plural } from "../../domain/text/NumberText.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
-
-/** The limits of an agent run, and what ends it before its model is done. */
 
 /** The resources an agent may use before it stops. An absent limit is no limit. */
 export interface Limits {
@@ -33,9 +33,11 @@ export const stopEvent = (stop: Stop): ChatEvent =>
     ? { _tag: "UserCancelled" }
     : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
 
-/** A clock that pauses while work waits for the user. `elapsed`: milliseconds up to a time, without the pauses. */
+/** A clock that pauses while work waits for the user. */
 export interface Stopwatch {
+  /** Returns the milliseconds up to a time, without the pauses. */
   readonly elapsed: (now: number) => number
+  /** Pauses the clock while work runs. */
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 

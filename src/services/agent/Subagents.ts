@@ -1,3 +1,5 @@
+/** The agents that an agent may start: one tool each, with the agent's name. */
+
 import { Context, Effect, Exit, Schema, Scope } from "effect"
 import {
   type AgentDefinition,
@@ -28,8 +30,6 @@ import { outcomes } from "./ChildMessages.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
 import { type AgentTool, type ParentAgent, recentSources, type Runtime } from "./LocalAgentStart.ts"
 import * as RunAgents from "./RunAgents.ts"
-
-/** The agents that an agent may start: one tool each, with the agent's name. */
 
 /** Which agents are offered, and what runs them. */
 export interface SubagentsOptions extends ParentAgent {

@@ -1,8 +1,8 @@
+/** The calls that a model requested, and the answers to those that failed or were abandoned. */
+
 import type { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { FunctionCall } from "../../domain/content/Content.ts"
 import { errorResponse, type ToolResult, truncateDisplay, truncateMessage } from "../../domain/tools/ToolResult.ts"
-
-/** The calls that a model requested, and the answers to those that failed or were abandoned. */
 
 /** A call that the model requested. */
 export interface PendingCall {

@@ -1,3 +1,5 @@
+/** Runs one tool call: its hooks, the question to the user, the tool, and the answer. */
+
 import { Cause, Clock, Duration, Effect, type Semaphore } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { redact } from "../../domain/text/Redaction.ts"
@@ -16,8 +18,6 @@ import {
   abandonedAnswer,
   responseEvent
 } from "./ToolAnswer.ts"
-
-/** Runs one tool call: its hooks, the question to the user, the tool, and the answer. */
 
 /** The agent that makes the calls, and its callbacks. */
 export interface ToolRunOptions {

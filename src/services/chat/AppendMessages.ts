@@ -1,3 +1,5 @@
+/** Appends messages to a conversation, and pins words of the user. */
+
 import { Clock, Effect, Ref } from "effect"
 import { isMedia, isText, hasResponses, type Part, text, user, isResponse } from "../../domain/content/Content.ts"
 import { type Draft, entries, type Entry, entryId, type Pin, sum } from "../../domain/conversation/Conversation.ts"
@@ -18,8 +20,6 @@ import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { requestContext } from "./RequestContext.ts"
 import { type PendingMessage, requestSize, withIds } from "./RequestSize.ts"
-
-/** Appends messages to a conversation, and pins words of the user. */
 
 /** Attempts to make results fit their share of the window. Each reduces the shares by the remaining excess. */
 const maxFitAttempts = 4

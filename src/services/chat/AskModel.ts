@@ -1,3 +1,8 @@
+/**
+ * Asks the model for one answer: runs the hooks of the request, emits the answer's events, and retries until an
+ * answer is usable.
+ */
+
 import { Context, Duration, Effect, Ref, Schedule, Schema, type Scope, Stream } from "effect"
 import {
   AnswerBuilder,
@@ -21,11 +26,6 @@ import { type ChatSettings, defaultTurnRetries } from "./ChatSettings.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { windowLimits } from "./RequestContext.ts"
 import type { ReadyRequest } from "./RequestSize.ts"
-
-/**
- * Asks the model for one answer: runs the hooks of the request, emits the answer's events, and retries until an
- * answer is usable.
- */
 
 /** No attempt gave a usable answer. The conversation did not change. */
 export class InvalidAnswer extends Schema.TaggedError<InvalidAnswer>()("InvalidAnswer", {

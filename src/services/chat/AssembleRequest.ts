@@ -1,3 +1,5 @@
+/** Asks the strategy which parts of the next request to shorten or leave out, and commits its answer. */
+
 import { Clock, Effect, Exit, Ref, Scope } from "effect"
 import { bytesOf } from "../../domain/content/Base64Bytes.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
@@ -22,8 +24,6 @@ import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 import { fitImages, fittedImages } from "./FitImages.ts"
 import { pendingItems, type PendingMessage, type PendingPart, requestSize } from "./RequestSize.ts"
-
-/** Asks the strategy which parts of the next request to shorten or leave out, and commits its answer. */
 
 /**
  * The session of the chat's strategy. It opens on first use, and is replaced when the settings name another strategy.

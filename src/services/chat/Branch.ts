@@ -1,3 +1,5 @@
+/** Goes back to an earlier message of a conversation, and gives messages labels. */
+
 import { Clock, Effect, Ref, Schema } from "effect"
 import { type Degraded, paidCalls } from "../../domain/compression/Compression.ts"
 import { plainText, text as textPart, user } from "../../domain/content/Content.ts"
@@ -14,8 +16,6 @@ import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { summaryFamily, withOwnWindows } from "./RequestContext.ts"
-
-/** Goes back to an earlier message of a conversation, and gives messages labels. */
 
 /** The session has no such entry. */
 export class UnknownEntry extends Schema.TaggedError<UnknownEntry>()("UnknownEntry", { id: Schema.String }) {

@@ -1,3 +1,5 @@
+/** The service of one conversation: its methods, its settings, and recall from it. */
+
 import { Clock, Context, Deferred, Effect, Layer, Queue, Ref, Scope, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
@@ -44,8 +46,6 @@ import { endPreparation } from "./Preparation.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
 import { nextContents, requestSize } from "./RequestSize.ts"
 import { failureEvent, runTurn, type SendOptions, type TurnError } from "./Turn.ts"
-
-/** The service of one conversation: its methods, its settings, and recall from it. */
 
 /** The size of the next request, without its message. */
 export interface ChatUsage {

@@ -1,3 +1,5 @@
+/** The settings of a conversation, with their defaults and the check of their values. */
+
 import { Context, Effect, Predicate, Schema, Struct } from "effect"
 import { optionCheck, type OptionCheck, valueCheck } from "../../domain/compression/InvalidOption.ts"
 import { type Policy, policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
@@ -7,8 +9,6 @@ import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import type { ModelPrice } from "../../domain/tokens/Prices.ts"
 import type { Generation, ModelRequest } from "../model/Model.ts"
 import type { RetryPolicy } from "../model/Retry.ts"
-
-/** The settings of a conversation, with their defaults and the check of their values. */
 
 /** How often and how long a turn retries: after a failed call, and after an unusable answer. */
 export interface TurnRetries {

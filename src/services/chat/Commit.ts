@@ -1,10 +1,10 @@
+/** The one place where history changes: appends one line to the log, then replaces the state. */
+
 import { Effect, Option, Ref, Schema, type Semaphore } from "effect"
 import { applyEvent, recallableOf, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { endingBy, endPreparation } from "./Preparation.ts"
-
-/** The one place where history changes: appends one line to the log, then replaces the state. */
 
 /** Another change is in progress, such as a turn or a compression. Wait for it, or cancel it. */
 export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing: Schema.String }) {

@@ -1,3 +1,7 @@
+/**
+ * Decides when and how a chat compresses, and commits the outcome. The workflow itself is in `services/compression`.
+ */
+
 import { Clock, Effect, Exit, Ref, Schema } from "effect"
 import {
   Cancelled,
@@ -33,10 +37,6 @@ import { policyFor } from "./CompressPolicy.ts"
 import { endPreparation, takePrepared } from "./Preparation.ts"
 import { requestContext, summaryFamily, withOwnWindows } from "./RequestContext.ts"
 import { requestSize } from "./RequestSize.ts"
-
-/**
- * Decides when and how a chat compresses, and commits the outcome. The workflow itself is in `services/compression`.
- */
 
 /** Options of one compression. */
 export interface CompressOptions {

@@ -1,3 +1,5 @@
+/** The policies under which a chat compresses, in the tokens that its strategy counts. */
+
 import { Effect, Ref } from "effect"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { environmentTokens, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -5,8 +7,6 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatState, RequestContext } from "./ChatState.ts"
 import { requestContext } from "./RequestContext.ts"
 import { reportedTokens, requestSize } from "./RequestSize.ts"
-
-/** The policies under which a chat compresses, in the tokens that its strategy counts. */
 
 /** Converts a policy for a strategy that uses the provider's counts: the whole window, and the last count. */
 export const inStrategyTerms = (chat: ChatState, { settings, strategy, window }: RequestContext, policy: Policy) =>

@@ -1,3 +1,5 @@
+/** Records changes of files in the session of a chat. */
+
 import { Clock, Effect, Ref } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { type FileChanged, isVersionKept } from "../../domain/session/ChangedFiles.ts"
@@ -6,8 +8,6 @@ import type { SessionStoreError } from "../session/SessionStore.ts"
 import { TempStore } from "../session/TempStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
-
-/** Records changes of files in the session of a chat. */
 
 /** A change of a file that a session records, so that a rewind can undo it. */
 export interface FileChange {

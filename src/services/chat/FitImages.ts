@@ -1,3 +1,5 @@
+/** Reduces images to what the model's provider accepts, before they are sent. The whole image stays in the log. */
+
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { itemParts, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
@@ -9,8 +11,6 @@ import type { ShownPart } from "../compression/strategies/StrategyRunner.ts"
 import { withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
-
-/** Reduces images to what the model's provider accepts, before they are sent. The whole image stays in the log. */
 
 /** Why an image is left out. */
 const tooLarge = "the model's provider does not accept this size, and it cannot be reduced here"

@@ -1,3 +1,5 @@
+/** Makes the next request of a chat fit the model's window by compressing before it is sent. */
+
 import { Effect, Ref, Schema } from "effect"
 import { Overflowing, type ChatEvent, Stubborn } from "../../domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
@@ -21,8 +23,6 @@ import {
   requestSize
 } from "./RequestSize.ts"
 import type { WindowOverflow } from "./WindowGuard.ts"
-
-/** Makes the next request of a chat fit the model's window by compressing before it is sent. */
 
 /** The name of the fixed content of every request, in the list of content that cannot be made smaller. */
 const overheadName = "system instruction and tools"

@@ -1,3 +1,5 @@
+/** Takes out of a conversation what its provider refuses, so that the next request is accepted. It stays in the log, behind its handle. */
+
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { view } from "../../domain/conversation/Conversation.ts"
@@ -17,8 +19,6 @@ import type { InvalidRequestError, ModelErrorReason } from "../model/Model.ts"
 import { withTokens } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
-
-/** Takes out of a conversation what its provider refuses, so that the next request is accepted. It stays in the log, behind its handle. */
 
 const kindOf = (reason: ModelErrorReason): RefusedMedia | RefusedContent | undefined =>
   reason._tag === "RequestBytesError" ? "bytes" : reason._tag === "InvalidRequestError" ? reason.refused : undefined

@@ -1,3 +1,5 @@
+/** Uses and ends the snapshot that a chat prepares in the background. `PrepareSnapshot.ts` starts it. */
+
 import { Deferred, Effect, Ref } from "effect"
 import { withCounts } from "../../domain/compression/Compression.ts"
 import { rebased } from "../../domain/compression/Rebase.ts"
@@ -8,8 +10,6 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
-
-/** Uses and ends the snapshot that a chat prepares in the background. `PrepareSnapshot.ts` starts it. */
 
 /** Ends the preparation, if there is one: interrupts its request and discards what it wrote. Never waits. */
 export const endPreparation = (chat: ChatState, why: string): Effect.Effect<void> =>

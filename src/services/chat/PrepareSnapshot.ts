@@ -1,3 +1,5 @@
+/** Writes the snapshot of the next compression in the background. `Preparation.ts` uses and ends it. */
+
 import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
 import { callsOf, Cancelled, Noop, paidCalls, statusOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
@@ -14,8 +16,6 @@ import { compressRequest, promptIdOf } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
 import { withOwnWindows } from "./RequestContext.ts"
-
-/** Writes the snapshot of the next compression in the background. `Preparation.ts` uses and ends it. */
 
 /**
  * Starts to prepare a snapshot after a turn, if the request is larger than the lower mark and a model writes

@@ -1,3 +1,5 @@
+/** Determines which model a chat asks, the size of its window, and the other content of every request. */
+
 import { Context, Effect, Ref } from "effect"
 import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
@@ -16,8 +18,6 @@ import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
 import type { ChatState, RequestContext } from "./ChatState.ts"
 import * as WindowGuard from "./WindowGuard.ts"
-
-/** Determines which model a chat asks, the size of its window, and the other content of every request. */
 
 /** Returns the model that a session asks: its own, unless that is not available here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {

@@ -1,3 +1,5 @@
+/** Builds the next request of a chat, estimates its size, and converts it to the model's tokens. */
+
 import { Effect, Ref } from "effect"
 import type { Content, Part } from "../../domain/content/Content.ts"
 import {
@@ -18,8 +20,6 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatState, RequestContext, ViewChain } from "./ChatState.ts"
 import { askedModel, requestContext } from "./RequestContext.ts"
 import type { SizedRequest } from "./WindowGuard.ts"
-
-/** Builds the next request of a chat, estimates its size, and converts it to the model's tokens. */
 
 /** A part of a message that is not part of the conversation yet, in another form. */
 export interface PendingPart {

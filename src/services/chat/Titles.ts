@@ -1,3 +1,5 @@
+/** Names a conversation with a small model, from its first and last messages. */
+
 import { Effect } from "effect"
 import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, plainText, user, text } from "../../domain/content/Content.ts"
@@ -8,8 +10,6 @@ import { redact } from "../../domain/text/Redaction.ts"
 import { Model } from "../model/Model.ts"
 import { SessionStore } from "../session/SessionStore.ts"
 import type { Chat } from "./Chat.ts"
-
-/** Names a conversation with a small model, from its first and last messages. */
 
 const messagesAtEachEnd = 10
 const maxMessageChars = 500

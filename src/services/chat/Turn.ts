@@ -1,3 +1,5 @@
+/** Runs one turn, from a message to its answer: fits the request, asks the model, commits the answer. */
+
 import { Cause, Clock, Effect, Exit, Ref, Schema } from "effect"
 import { type AnswerBuilder, unspecifiedReason } from "../../domain/chat/Answer.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
@@ -26,8 +28,6 @@ import { reportPreparation } from "./Preparation.ts"
 import { prepareSnapshot } from "./PrepareSnapshot.ts"
 import { requestContext } from "./RequestContext.ts"
 import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
-
-/** Runs one turn, from a message to its answer: fits the request, asks the model, commits the answer. */
 
 /** There is nothing to answer: no message was given, and the conversation is empty or ends with an answer. */
 export class NothingToAsk extends Schema.TaggedError<NothingToAsk>()("NothingToAsk", {}) {

@@ -1,3 +1,5 @@
+/** The guard of the window: measures each request, makes it smaller until it fits, or refuses it. */
+
 import { Effect, Schema } from "effect"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
@@ -6,8 +8,6 @@ import { type CutPrompt, isPlausibleCount } from "../../domain/tokens/CutPrompts
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { TooManyTokens } from "../../domain/wire/ProviderFault.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
-
-/** The guard of the window: measures each request, makes it smaller until it fits, or refuses it. */
 
 /** A request, with its size if it were sent now. */
 export interface SizedRequest {

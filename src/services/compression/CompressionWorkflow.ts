@@ -1,3 +1,5 @@
+/** The compression workflow over all strategies, loaded when the layer of `Compression` is built. */
+
 import { Context, Effect } from "effect"
 import * as Domain from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
@@ -14,8 +16,6 @@ import { ImageReducer } from "./strategies/ImageReducer.ts"
 import type { RunnerServices, StrategyRunner } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
 import { bounded, Summarizer } from "./summary/Summarizer.ts"
-
-/** The compression workflow over all strategies, loaded when the layer of `Compression` is built. */
 
 /** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
 const finding = (all: ReadonlyArray<StrategyRunner>) => (name: string) => {

@@ -1,3 +1,5 @@
+/** Fires the hook `PreCompress` before a compression, and makes the event for its end. */
+
 import { Effect } from "effect"
 import { Cancelled, callsOf, type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
@@ -5,8 +7,6 @@ import { emptyOutcome, type HookEvent, HookOutcome, type Trigger } from "../../d
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { CompressionSteps } from "./summary/CompressionSteps.ts"
-
-/** Fires the hook `PreCompress` before a compression, and makes the event for its end. */
 
 /** The input of the PreCompress event. */
 export interface PreCompressRequest {

@@ -1,3 +1,5 @@
+/** Which summarizing models a session still asks. */
+
 import { contextLength, failedModelsOf } from "../../domain/compression/Compression.ts"
 import { modelNames } from "../../domain/compression/PolicyOptions.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
@@ -8,8 +10,6 @@ import {
   usableModels
 } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressionResult } from "./strategies/CompressRequest.ts"
-
-/** Which summarizing models a session still asks. */
 
 /** The names of a policy's summarizing models. */
 const namesOf = ({ model }: Pick<Policy, "model">): ReadonlyArray<string> =>

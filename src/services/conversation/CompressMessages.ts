@@ -1,3 +1,5 @@
+/** Compresses messages that a program stores itself, and returns them in the program's own form. */
+
 import { Effect, Predicate } from "effect"
 import { FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption, optionCheck, valueCheck } from "../../domain/compression/InvalidOption.ts"
@@ -30,8 +32,6 @@ import type { TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { continued, keepShown } from "./EarlierCompression.ts"
 import { compress, type KnownConversation, textBehind } from "./KnownConversation.ts"
-
-/** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
 /** The options of a policy as plain numbers, all optional. */
 export type PolicyChanges = {

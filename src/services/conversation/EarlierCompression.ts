@@ -1,3 +1,8 @@
+/**
+ * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
+ * text and handle: a text that somebody else wrote, with a handle of another conversation in it, has none, and reads nothing.
+ */
+
 import { Effect, Schema } from "effect"
 import { acknowledgement, rangeIn } from "../../domain/compression/SnapshotOpening.ts"
 import { type Content, ContentShape, payload } from "../../domain/content/Content.ts"
@@ -15,11 +20,6 @@ import {
   withPatch,
   uncounted
 } from "./KnownConversation.ts"
-
-/**
- * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
- * text and handle: a text that somebody else wrote, with a handle of another conversation in it, has none, and reads nothing.
- */
 
 const sealed = "palimpsest shows "
 const sealOf = (text: Hash, handle: Handle) => `${sealed}${handle} in ${text}`

@@ -1,7 +1,7 @@
+/** Finds which known conversation a caller continues, and keeps in memory what is known of each. */
+
 import { Semaphore } from "effect"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-
-/** Finds which known conversation a caller continues, and keeps in memory what is known of each. */
 
 /** Tokens of the first messages of a conversation, as its caller sends them. */
 export interface CountedMessages {

@@ -1,3 +1,5 @@
+/** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */
+
 import type * as Prompt from "effect/ai/Prompt"
 import type { Content } from "../../domain/content/Content.ts"
 import { arrange } from "../../domain/conversation/ArrangedMessages.ts"
@@ -6,8 +8,6 @@ import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { isPromptContent, systemBefore, type DialogueMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { toMessages, viewMessage } from "./LanguageModelBridge.ts"
 import { sharedMessages } from "./PromptNames.ts"
-
-/** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */
 
 /** A message of the history, and the entry of the session that holds it. System messages have none. */
 export interface HistoryMessage {

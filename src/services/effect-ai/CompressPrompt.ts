@@ -1,3 +1,5 @@
+/** One compression of a prompt of `effect/ai`, for programs that keep the history (`Compress.prompt`). */
+
 import { Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
@@ -11,8 +13,6 @@ import {
   type CompressMessagesServices
 } from "../conversation/CompressMessages.ts"
 import { itemMessages } from "./LanguageModelBridge.ts"
-
-/** One compression of a prompt of `effect/ai`, for programs that keep the history (`Compress.prompt`). */
 
 /** The result of a compression of a prompt. */
 export interface CompressedPrompt {

@@ -1,3 +1,5 @@
+/** The chat of `effect/ai` over a stored session, compressed before its window is full. */
+
 import { Context, Effect, Layer, Predicate, Ref, type Scope, Semaphore, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
@@ -37,8 +39,6 @@ import {
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
 import { messagesOf, open, record, type RecordedChat, refresh, refreshIfChanged } from "./RecordedChat.ts"
-
-/** The chat of `effect/ai` over a stored session, compressed before its window is full. */
 
 /** The conversation, and how its prompts are kept within the window. */
 export interface Options extends WindowOptions {

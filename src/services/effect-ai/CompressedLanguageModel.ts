@@ -1,3 +1,9 @@
+/**
+ * Wraps any `effect/ai` language model so that its window is never exceeded: prompts that come near the limit are compressed before they reach the
+ * model, and everything removed from them can be recalled. Callers continue to send their whole history. What was compressed once stays the same,
+ * byte for byte, until the next compression, so that a provider's cache keeps working.
+ */
+
 import { Context, Effect, Layer, Predicate, Result, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -36,12 +42,6 @@ import {
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
-
-/**
- * Wraps any `effect/ai` language model so that its window is never exceeded: prompts that come near the limit are compressed before they reach the
- * model, and everything removed from them can be recalled. Callers continue to send their whole history. What was compressed once stays the same,
- * byte for byte, until the next compression, so that a provider's cache keeps working.
- */
 
 /** How prompts are kept within the window. */
 export interface Options extends WindowOptions {

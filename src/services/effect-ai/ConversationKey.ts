@@ -1,6 +1,6 @@
-import { Context, Effect, Stream } from "effect"
-
 /** Names the conversation that a call belongs to. */
+
+import { Context, Effect, Stream } from "effect"
 
 /** The key of the current conversation; undefined outside of `withConversation`. */
 export const ConversationKey = Context.Reference<string | undefined>("palimpsest/services/effect-ai/ConversationKey", {

@@ -1,3 +1,9 @@
+/**
+ * Makes calls of a language model with prompts that fit, and learns from the provider's counts. A request that the
+ * provider still rejects as too long is shrunk once more, except when tools ran before the model was asked, or after
+ * the first part of a stream.
+ */
+
 import { Effect, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
@@ -5,12 +11,6 @@ import type * as Response from "effect/ai/Response"
 import type { StatedSize } from "../chat/WindowGuard.ts"
 import { toModelError } from "./LanguageModelBridge.ts"
 import { type CallOptions, type Declarations, learn, learnTooLong, type PromptWindow } from "./PromptWindow.ts"
-
-/**
- * Makes calls of a language model with prompts that fit, and learns from the provider's counts. A request that the
- * provider still rejects as too long is shrunk once more, except when tools ran before the model was asked, or after
- * the first part of a stream.
- */
 
 /** A call that is ready to be made. */
 export interface ReadyCall {

@@ -1,3 +1,9 @@
+/**
+ * The conversations that callers named (`withConversation`). Each is stored in sessions, from which handles and
+ * compressions are restored, so that forgetting one costs only time. A caller that changes the beginning of
+ * a history starts another session under the same key.
+ */
+
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
@@ -21,12 +27,6 @@ import {
   viewOf
 } from "./PromptConversations.ts"
 import { hashesOf } from "./PromptNames.ts"
-
-/**
- * The conversations that callers named (`withConversation`). Each is stored in sessions, from which handles and
- * compressions are restored, so that forgetting one costs only time. A caller that changes the beginning of
- * a history starts another session under the same key.
- */
 
 /** One conversation with a key. */
 export interface KeyedConversation {

@@ -1,3 +1,8 @@
+/**
+ * Uses any `effect/ai` language model as a `Model`. Data that a provider needs back, such as signatures of thoughts,
+ * travels in a part's `providerMetadata`.
+ */
+
 import { Effect, Layer, type JsonSchema, Predicate, Result, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -39,11 +44,6 @@ import {
   RequestBytesError
 } from "../model/Model.ts"
 import { estimateContents } from "../tokens/Calibrations.ts"
-
-/**
- * Uses any `effect/ai` language model as a `Model`. Data that a provider needs back, such as signatures of thoughts,
- * travels in a part's `providerMetadata`.
- */
 
 const withMetadata = (part: Part, metadata: Response.ProviderMetadata): Part =>
   Object.keys(metadata).length === 0 ? part : { ...part, [optionsKey]: metadata }

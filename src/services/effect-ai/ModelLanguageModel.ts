@@ -1,3 +1,8 @@
+/**
+ * Uses any `Model` as an `effect/ai` language model, the reverse of `LanguageModelBridge`. Signatures travel in the
+ * metadata of parts. An object is requested as the arguments of a call, whose schema every provider enforces.
+ */
+
 import { Effect, Layer, Predicate, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -15,11 +20,6 @@ import {
   type ModelErrorReason,
   type ModelRequest
 } from "../model/Model.ts"
-
-/**
- * Uses any `Model` as an `effect/ai` language model, the reverse of `LanguageModelBridge`. Signatures travel in the
- * metadata of parts. An object is requested as the arguments of a call, whose schema every provider enforces.
- */
 
 /** Which model is asked, and how. */
 export interface LanguageModelOptions {

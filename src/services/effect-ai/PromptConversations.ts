@@ -1,3 +1,5 @@
+/** Compresses prompts until they fit, for callers that keep the history, and remembers the outcomes. */
+
 import { Data, Effect, type Scope } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
@@ -42,8 +44,6 @@ import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { itemMessages } from "./LanguageModelBridge.ts"
 import type { PromptNames } from "./PromptNames.ts"
 import { aiError, countMessage, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
-
-/** Compresses prompts until they fit, for callers that keep the history, and remembers the outcomes. */
 
 /** What is sent in place of the first messages of a prompt, with the count of those messages. */
 export interface PromptView extends CountedMessages {

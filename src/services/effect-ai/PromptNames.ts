@@ -1,3 +1,5 @@
+/** Names messages and prompts of `effect/ai`, and the parts of their messages: handles are made of these names. */
+
 import { Effect } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
@@ -5,8 +7,6 @@ import { payload } from "../../domain/content/Content.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { TempStore } from "../session/TempStore.ts"
-
-/** Names messages and prompts of `effect/ai`, and the parts of their messages: handles are made of these names. */
 
 /**
  * Returns the text from which the name of a message is made. Messages with the same text have the same bytes under each of

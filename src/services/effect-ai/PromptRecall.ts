@@ -1,3 +1,8 @@
+/**
+ * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
+ * beginning of the conversation that it ends. Both are found in any history that contains them, and nothing is stored.
+ */
+
 import { Context, Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
@@ -9,11 +14,6 @@ import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
 import { sharedMessages, hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
-
-/**
- * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
- * beginning of the conversation that it ends. Both are found in any history that contains them, and nothing is stored.
- */
 
 /** A prompt, and the key of its conversation. */
 interface RecallPrompt {

@@ -1,3 +1,5 @@
+/** Counts prompts of `effect/ai`, and compresses those that may not fit the window of their model. */
+
 import { Effect, Option, Predicate, type Schema } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -22,8 +24,6 @@ import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
 import { Compression } from "../compression/Compression.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-
-/** Counts prompts of `effect/ai`, and compresses those that may not fit the window of their model. */
 
 /** How much of a model's window prompts may take, and how they are compressed. */
 export interface WindowOptions {

@@ -1,3 +1,5 @@
+/** The tool `recall` for programs on `effect/ai`, by which a model reads what left its prompt. */
+
 import { Context, Effect, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
@@ -12,8 +14,6 @@ import type { TempStoreError } from "../session/TempStore.ts"
 import { recall as recallWith } from "../tools/builtin/Recall.ts"
 import { unwatchedCall } from "../tools/Tool.ts"
 import * as PromptRecall from "./PromptRecall.ts"
-
-/** The tool `recall` for programs on `effect/ai`, by which a model reads what left its prompt. */
 
 /** Reads content that a compression removed from a prompt. */
 export class Recall extends Context.Service<

@@ -1,3 +1,5 @@
+/** Keeps the history of an `effect/ai` chat and its session in sync. */
+
 import { Clock, Effect, Ref } from "effect"
 import * as AiChat from "effect/ai/Chat"
 import * as Prompt from "effect/ai/Prompt"
@@ -21,8 +23,6 @@ import {
   systemsOf,
   takeMessage
 } from "./ChatHistory.ts"
-
-/** Keeps the history of an `effect/ai` chat and its session in sync. */
 
 /** The history of a chat, and the session that holds it. */
 export interface RecordedChat {

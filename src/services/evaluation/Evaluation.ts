@@ -1,3 +1,5 @@
+/** Measures what compressions of a recording leave to the agent that continues. */
+
 import { Effect } from "effect"
 import { statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
@@ -15,8 +17,6 @@ import type { Compression } from "../compression/Compression.ts"
 import { compress, type KnownConversation } from "../conversation/KnownConversation.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
-
-/** Measures what compressions of a recording leave to the agent that continues. */
 
 /** Options of an evaluation. */
 export interface EvaluationOptions {

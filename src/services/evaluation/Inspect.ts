@@ -1,10 +1,10 @@
+/** Inspects conversations of any length so that it can be interrupted. */
+
 import { Effect } from "effect"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import { appliedCompactions, compactionsOf } from "../../domain/evaluation/Compactions.ts"
 import { type InspectionContext, MessageInspection } from "../../domain/evaluation/Inspection.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-
-/** Inspects conversations of any length so that it can be interrupted. */
 
 /** Inspects where the tokens of a conversation go. */
 export const inspect = Effect.fn("Inspect.inspect")(function* (

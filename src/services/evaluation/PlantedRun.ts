@@ -1,3 +1,5 @@
+/** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
+
 import { Effect } from "effect"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
@@ -11,8 +13,6 @@ import { type GradedFact, countGrades, gradesIn, holdsForbidden } from "../../do
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
-
-/** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
 
 /** Options of a run. */
 export interface PlantedOptions {

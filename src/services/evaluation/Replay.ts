@@ -1,3 +1,5 @@
+/** Plays a recorded conversation again in another window, and reports each compression and its figures. */
+
 import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
@@ -33,8 +35,6 @@ import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ReplayModel } from "./ReplayModel.ts"
-
-/** Plays a recorded conversation again in another window, and reports each compression and its figures. */
 
 /** Options of a replay. */
 export interface ReplayOptions {

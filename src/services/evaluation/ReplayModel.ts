@@ -1,3 +1,5 @@
+/** The model that a replay asks, which gives the recorded answers. */
+
 import { Context, Effect, Layer, Semaphore, Stream } from "effect"
 import { isThought, type Part, plainText } from "../../domain/content/Content.ts"
 import {
@@ -14,8 +16,6 @@ import { estimateContents } from "../tokens/Calibrations.ts"
 import type { LoadOptions } from "../transcripts/LoadedTranscript.ts"
 import type { TranscriptError } from "../transcripts/TranscriptError.ts"
 import { Transcripts } from "../transcripts/Transcripts.ts"
-
-/** The model that a replay asks, which gives the recorded answers. */
 
 const refuse = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 

@@ -1,3 +1,5 @@
+/** The rounds of one answer: the provider is asked again until its answer makes no call of the gateway's tool. */
+
 import { Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { isJson } from "../../domain/text/JsonObject.ts"
@@ -9,8 +11,6 @@ import type { Ending, ReadAnswer, RecallCall } from "../../domain/wire/RelayedAn
 import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 import type { SentView } from "./GatewayPlan.ts"
-
-/** The rounds of one answer: the provider is asked again until its answer makes no call of the gateway's tool. */
 
 /** The requests made so far for one answer to the client. */
 export interface Rounds {

@@ -1,3 +1,8 @@
+/**
+ * Items of answers of the Responses API of which the provider keeps something. Clients refer to them by id in later requests, or send them back with
+ * what they name, so they are kept as they pass through: a compression and a recall read the items themselves.
+ */
+
 import { Effect } from "effect"
 import { hashText } from "../../domain/gateway/MessageChain.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
@@ -6,11 +11,6 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { needsState } from "../../domain/wire/ProviderState.ts"
 import { mayRefer, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
-
-/**
- * Items of answers of the Responses API of which the provider keeps something. Clients refer to them by id in later requests, or send them back with
- * what they name, so they are kept as they pass through: a compression and a recall read the items themselves.
- */
 
 /** Keeps the items of an answer: all that the provider stores, else those alone of which it keeps something all the same, such as a container. */
 export const keepItems = Effect.fnUntraced(function* (

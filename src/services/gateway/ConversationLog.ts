@@ -1,3 +1,5 @@
+/** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
+
 import { Effect } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import {
@@ -16,8 +18,6 @@ import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { MessageGroup } from "../../domain/wire/MessageCodec.ts"
 import { knownConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
 import type { CountedText } from "./MessageCounts.ts"
-
-/** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
 /** A conversation, and the client's messages behind it. Immutable: adding messages makes a new value. */
 export interface ConversationLog extends KnownConversation {

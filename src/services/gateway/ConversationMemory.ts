@@ -1,3 +1,5 @@
+/** Finds, loads and stores what the gateway keeps of conversations: views, their logs and hidden exchanges. */
+
 import { Clock, Effect, Schema } from "effect"
 import { type CompressedView, CompressedViewJson, sentMessages } from "../../domain/gateway/CompressedView.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
@@ -9,8 +11,6 @@ import { type ConversationLog, emptyLog, withMessages } from "./ConversationLog.
 import type { GatewayError, Preparable } from "./GatewayPlan.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts } from "./MessageCounts.ts"
-
-/** Finds, loads and stores what the gateway keeps of conversations: views, their logs and hidden exchanges. */
 
 /** Conversations and views in memory. */
 const maxLogs = 12

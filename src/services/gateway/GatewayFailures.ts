@@ -1,9 +1,9 @@
+/** Reports failures of the gateway in the log, each message once. */
+
 import { Cause, Effect, Metric } from "effect"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { failuresPassed } from "./GatewayMetrics.ts"
-
-/** Reports failures of the gateway in the log, each message once. */
 
 const maxMessages = 1_000
 

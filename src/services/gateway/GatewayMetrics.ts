@@ -1,6 +1,6 @@
-import { Metric } from "effect"
-
 /** The counters of the gateway's `/metrics`. They are sums over all clients and contain no keys. */
+
+import { Metric } from "effect"
 
 const counter = (name: string, description: string) =>
   Metric.counter(`palimpsest_gateway_${name}`, { description, incremental: true })

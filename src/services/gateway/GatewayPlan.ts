@@ -1,3 +1,5 @@
+/** Requests to the gateway, and what it decides to send. */
+
 import type { Effect } from "effect"
 import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
@@ -10,8 +12,6 @@ import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import type { CountedMessage } from "./ConversationLog.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
 import type { RequestTokens } from "./MessageCounts.ts"
-
-/** Requests to the gateway, and what it decides to send. */
 
 /** How the gateway handles conversations. */
 export interface GatewayOptions extends GatewayWindows {

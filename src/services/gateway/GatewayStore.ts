@@ -1,6 +1,6 @@
-import { Context, type Effect, Schema } from "effect"
-
 /** The contract of the gateway's store of texts by name. */
+
+import { Context, type Effect, Schema } from "effect"
 
 /** Data of the gateway could not be read or written. */
 export class GatewayStoreError extends Schema.TaggedError<GatewayStoreError>()("GatewayStoreError", {

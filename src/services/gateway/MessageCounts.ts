@@ -1,3 +1,5 @@
+/** Estimates the tokens of messages, once each, and learns from the providers' counts how far the estimates are off. */
+
 import type { Part } from "../../domain/content/Content.ts"
 import { hashText } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -9,8 +11,6 @@ import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
 import { type Features, partFeatures, sumFeatures, totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { partTokens } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-
-/** Estimates the tokens of messages, once each, and learns from the providers' counts how far the estimates are off. */
 
 const maxCounts = 50_000
 const maxModels = 128

@@ -1,3 +1,8 @@
+/**
+ * Answers calls of the gateway's tool with the content that left the window, exactly as the provider received it
+ * earlier.
+ */
+
 import { Effect } from "effect"
 import type { Handle } from "../../domain/content/Handle.ts"
 import { isJson } from "../../domain/text/JsonObject.ts"
@@ -12,11 +17,6 @@ import { unwatchedCall } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { SentView } from "./GatewayPlan.ts"
-
-/**
- * Answers calls of the gateway's tool with the content that left the window, exactly as the provider received it
- * earlier.
- */
 
 /** Maximum tokens of one answer. */
 const maxRecallTokens = 4_000

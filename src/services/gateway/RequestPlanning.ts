@@ -1,3 +1,5 @@
+/** Decides what goes out for a request. */
+
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
@@ -25,8 +27,6 @@ import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Prepara
 import { RequestTokens } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
 import { type MadeView, makeView } from "./ViewMaking.ts"
-
-/** Decides what goes out for a request. */
 
 /** Size of a request below which it is passed on without a look at its messages. */
 const minBytes = 4_000

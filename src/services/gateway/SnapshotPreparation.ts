@@ -1,3 +1,8 @@
+/**
+ * Compresses a conversation in advance, while its client works, so that the request that needs the compression does
+ * not wait.
+ */
+
 import { Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
@@ -5,11 +10,6 @@ import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
 import { type MadeView, makeView } from "./ViewMaking.ts"
-
-/**
- * Compresses a conversation in advance, while its client works, so that the request that needs the compression does
- * not wait.
- */
 
 /** The share of the threshold at which a compression is prepared. */
 export const prepareAt = 0.8

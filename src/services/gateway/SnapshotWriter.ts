@@ -1,3 +1,5 @@
+/** Writes the snapshots of the gateway: by code, or by the client's own model if that is allowed. */
+
 import { Context, Effect, Layer } from "effect"
 import { isSnapshot, parseSnapshot } from "../../domain/compression/Snapshot.ts"
 import { summaryInstruction, summaryRequest } from "../../domain/compression/SummaryPrompts.ts"
@@ -6,8 +8,6 @@ import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { extractiveSummary, Summarizer, SummarizerError } from "../compression/summary/Summarizer.ts"
 import type { AskUpstream, Preparable } from "./GatewayPlan.ts"
-
-/** Writes the snapshots of the gateway: by code, or by the client's own model if that is allowed. */
 
 /** Asks the model of this conversation. Undefined when it may not be asked. */
 export const SnapshotAsk = Context.Reference<Effect.Effect<string> | undefined>(

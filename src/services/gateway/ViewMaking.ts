@@ -1,3 +1,5 @@
+/** Compresses a conversation of the gateway into a new view. */
+
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
@@ -14,8 +16,6 @@ import {
 } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
-
-/** Compresses a conversation of the gateway into a new view. */
 
 /** A compression that is not stored yet. */
 export interface MadeView {

@@ -1,3 +1,5 @@
+/** Runs hook commands from settings with Gemini CLI's protocol: the event as JSON on stdin, the answer on stdout. */
+
 import { DateTime, Duration, Effect, Exit, FileSystem, type Path, type PlatformError, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { HookEvent } from "../../domain/hooks/Hook.ts"
@@ -24,8 +26,6 @@ import { awaitOutput, emptyOutput, signalOf, captureOutput } from "../platform/C
 import { Environment } from "../platform/Environment.ts"
 import { makeProgramFinder } from "../platform/ProgramLookup.ts"
 import type { Hook, HookPlace } from "./HookSystem.ts"
-
-/** Runs hook commands from settings with Gemini CLI's protocol: the event as JSON on stdin, the answer on stdout. */
 
 /** Where hook commands run and what they receive. */
 export interface CommandHooksOptions {

@@ -1,3 +1,5 @@
+/** The registry of hooks: which receive an event, in which order, for how long, and how their answers merge. */
+
 import { Cause, Clock, Context, Duration, Effect, Exit, Fiber, Layer, type Scope } from "effect"
 import {
   type HookEvent,
@@ -12,8 +14,6 @@ import { changedBy, matchesEvent, outcomeOf, toolOf, trimmedMatcher } from "../.
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { PatternMatcher } from "../../domain/text/Pattern.ts"
 import * as Patterns from "../platform/Patterns.ts"
-
-/** The registry of hooks: which receive an event, in which order, for how long, and how their answers merge. */
 
 /** Whether a hook is for a tool. */
 type ToolMatcher = (tool: string) => Effect.Effect<boolean>

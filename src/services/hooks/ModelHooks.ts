@@ -1,3 +1,8 @@
+/**
+ * Applies hooks to one model request and its answer (BeforeModel, BeforeToolSelection, AfterModel). Changes affect this
+ * request only; the conversation stays as it is.
+ */
+
 import { Effect, Option, Predicate, Schema } from "effect"
 import { isText, type Part, plainText, text, user } from "../../domain/content/Content.ts"
 import { HookRequest } from "../../domain/hooks/Hook.ts"
@@ -5,11 +10,6 @@ import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { Generation, type ModelChunk, type ModelRequest } from "../model/Model.ts"
 import type { Hooked } from "./Hooked.ts"
-
-/**
- * Applies hooks to one model request and its answer (BeforeModel, BeforeToolSelection, AfterModel). Changes affect this
- * request only; the conversation stays as it is.
- */
 
 /** The result for a request or a chunk. */
 type HookVerdict<A> =

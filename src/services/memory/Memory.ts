@@ -1,8 +1,8 @@
+/** The contract of memory: its texts, planned changes, saved facts, and what fails. */
+
 import { Context, type Effect, Schema } from "effect"
 import type { LoadedMemory, MemoryScope } from "../../domain/memory/MemoryText.ts"
 import type { FileDiff } from "../../domain/tools/FileDiff.ts"
-
-/** The contract of memory: its texts, planned changes, saved facts, and what fails. */
 
 /** A fact could not be remembered. The message says why in one line. */
 export class MemoryError extends Schema.TaggedError<MemoryError>()("MemoryError", {

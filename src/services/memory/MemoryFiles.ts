@@ -1,3 +1,5 @@
+/** Looks up and reads memory files and the files that they import, each once. */
+
 import { ByteSize, Effect, FileSystem, Option, Path, type PlatformError, Predicate } from "effect"
 import { isAddress } from "../../domain/memory/MemoryImports.ts"
 import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
@@ -6,8 +8,6 @@ import { isBinary } from "../../domain/workspace/FileKind.ts"
 import { decodeFile } from "../../domain/workspace/FileText.ts"
 import { fileKindNames } from "../platform/RegularFile.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-
-/** Looks up and reads memory files and the files that they import, each once. */
 
 /** Largest memory file, alone and with all imports: memory is part of every request. */
 export const maxFileBytes = 1_048_576

@@ -1,3 +1,5 @@
+/** Loads the memory of a folder when a tool first works in it. */
+
 import { Effect, Path, Predicate } from "effect"
 import { touchedMemoryKey } from "../../domain/memory/MemoryText.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
@@ -5,8 +7,6 @@ import { wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Call, Tool } from "../tools/Tool.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import { Memory } from "./Memory.ts"
-
-/** Loads the memory of a folder when a tool first works in it. */
 
 /** Tools that work on paths, and their path arguments, including older names. */
 const pathArguments: Readonly<Record<string, ReadonlyArray<string>>> = {

@@ -1,3 +1,5 @@
+/** Finds memory files. Opens nothing but ignore rules and extension manifests. */
+
 import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
 import type { MemoryProblem } from "../../domain/memory/MemoryProblem.ts"
 import type { MemorySource } from "../../domain/memory/MemoryText.ts"
@@ -5,8 +7,6 @@ import { diskErrorText, isMissingPath } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "../workspace/IgnoreRules.ts"
-
-/** Finds memory files. Opens nothing but ignore rules and extension manifests. */
 
 /** A path where a memory file may be. */
 export interface Candidate {

@@ -1,3 +1,5 @@
+/** Inserts the imports of memory files, and compares files with all that they import. */
+
 import { Effect, Option } from "effect"
 import {
   beginsWith,
@@ -21,8 +23,6 @@ import {
   type Origin,
   textOf
 } from "./MemoryFiles.ts"
-
-/** Inserts the imports of memory files, and compares files with all that they import. */
 
 /** A memory file with its imports. */
 interface Resolved {

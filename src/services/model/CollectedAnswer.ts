@@ -1,8 +1,8 @@
+/** Checks a provider's stream of chunks, and collects the whole answer from it. */
+
 import { Effect, Stream } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { InvalidResponseError, type ModelAnswer, type ModelChunk, ModelError } from "./Model.ts"
-
-/** Checks a provider's stream of chunks, and collects the whole answer from it. */
 
 const unusable = (detail: string) => new ModelError({ reason: new InvalidResponseError({ detail }) })
 

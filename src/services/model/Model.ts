@@ -1,11 +1,11 @@
+/** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
+
 import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Content } from "../../domain/content/Content.ts"
 import type { ModelAccess } from "../../domain/model/ModelRoute.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
 import { Grounding, ModelChunk } from "../../domain/wire/AnswerReader.ts"
 import { Generation } from "../../domain/wire/Dialogue.ts"
-
-/** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
 /** The connection failed or broke: no network, unknown host, refused, TLS, a body that ended too early. */
 export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", {

@@ -1,7 +1,7 @@
+/** Determines which providers have a key. Keys are not validated. */
+
 import { Config, Effect, Record } from "effect"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
-
-/** Determines which providers have a key. Keys are not validated. */
 
 const all = Record.toEntries(keyVariables).flatMap(([provider, names]) =>
   names.map((name) => [provider, name] as const)

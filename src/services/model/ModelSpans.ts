@@ -1,3 +1,8 @@
+/**
+ * Spans of model calls, with the attributes of OpenTelemetry's conventions for generative AI. They contain names and
+ * numbers, and no text of the conversation.
+ */
+
 import { Context, Effect, Stream } from "effect"
 import { type Content, payload } from "../../domain/content/Content.ts"
 import { withoutEcho } from "../../domain/model/EchoedText.ts"
@@ -13,11 +18,6 @@ import {
   type ModelRequest,
   QuotaExhaustedError
 } from "./Model.ts"
-
-/**
- * Spans of model calls, with the attributes of OpenTelemetry's conventions for generative AI. They contain names and
- * numbers, and no text of the conversation.
- */
 
 /** The conversation that a call belongs to, for its span. */
 export const SpanConversation = Context.Reference<string | undefined>(

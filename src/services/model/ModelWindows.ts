@@ -1,8 +1,8 @@
+/** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
+
 import { Context, Effect } from "effect"
 import { assumedWindow, isGoogleModel, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
 import { Model } from "./Model.ts"
-
-/** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
 
 /** Windows set for single models, by name. */
 export type WindowOverrides = Readonly<Record<string, { readonly window?: number | undefined }>>

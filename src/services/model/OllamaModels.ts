@@ -1,8 +1,8 @@
+/** Asks the Ollama of this machine, or the one that OLLAMA_HOST names, for its models. */
+
 import { Config, Effect, Option, Schema } from "effect"
 import { HttpClient } from "effect/http/HttpClient"
 import { ollamaAddress } from "../../domain/model/ModelRoute.ts"
-
-/** Asks the Ollama of this machine, or the one that OLLAMA_HOST names, for its models. */
 
 /** The address of Ollama. */
 export const address = Config.String("OLLAMA_HOST").pipe(Config.withDefault(""), Config.map(ollamaAddress))

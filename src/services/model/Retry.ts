@@ -1,7 +1,7 @@
+/** Which failed calls of a model are made again, how often, and after which delays. */
+
 import { Duration, Effect, Random, Schedule } from "effect"
 import type { ModelError } from "./Model.ts"
-
-/** Which failed calls of a model are made again, how often, and after which delays. */
 
 /**
  * Whether the same call may succeed later.

@@ -1,3 +1,5 @@
+/** Routes a prompt to one of two models, as a classifier judges it. */
+
 import { Context, Effect, Layer, Schema } from "effect"
 import { type RoutingSize, routingWindow, defaultRoutingSize } from "../../domain/agent/RoutingWindow.ts"
 import { modelFor } from "../../domain/compression/ModelPurpose.ts"
@@ -6,8 +8,6 @@ import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
 import { Model } from "./Model.ts"
-
-/** Routes a prompt to one of two models, as a classifier judges it. */
 
 /** The request that a model is chosen for. */
 export interface RoutingQuestion {

@@ -1,14 +1,14 @@
-import { Effect, FileSystem, Option, Path, PlatformError } from "effect"
-import { encode } from "../../domain/text/Bytes.ts"
-import { isNotFound } from "../../domain/text/DiskErrors.ts"
-import { newTemporaryName } from "./ProcessIdentity.ts"
-import { fileKindNames } from "./RegularFile.ts"
-
 /**
  * Writes files whole or not at all: under a temporary name in the same folder, then renamed. A reader sees the old file or the new
  * one, and a full disk or an interruption leaves the old one. Only a file of another owner or group is written into, so that it keeps
  * them.
  */
+
+import { Effect, FileSystem, Option, Path, PlatformError } from "effect"
+import { encode } from "../../domain/text/Bytes.ts"
+import { isNotFound } from "../../domain/text/DiskErrors.ts"
+import { newTemporaryName } from "./ProcessIdentity.ts"
+import { fileKindNames } from "./RegularFile.ts"
 
 /** Attempts to find a free temporary name. */
 const maxNameAttempts = 4

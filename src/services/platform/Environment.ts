@@ -1,7 +1,7 @@
+/** The contracts of the environment variables of this program and of `.env` files. */
+
 import { Context, type Effect } from "effect"
 import type { HiddenValue } from "../../domain/text/ChildEnvironment.ts"
-
-/** The contracts of the environment variables of this program and of `.env` files. */
 
 /** The environment variables of this program. `childEnvironment` decides which of them child processes get. */
 export class Environment extends Context.Service<

@@ -1,3 +1,13 @@
+/**
+ * Locks between processes, as files: the process that creates the file has the lock, and the file names that process. The lock of an
+ * ended process is broken by the next process that tries to take it. Reading what a lock protects needs no lock, as files are replaced
+ * whole.
+ *
+ * Only one process breaks a lock: before it removes the file, it takes a second lock, named after the content of the dead lock, and
+ * checks again. So no process removes a lock that another one took meanwhile. If it is killed while it does so, its own lock is broken
+ * in the same way.
+ */
+
 import {
   Clock,
   Context,
@@ -18,16 +28,6 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "./AtomicFile.ts"
 import { newTemporaryName, Processes, processStatus } from "./ProcessIdentity.ts"
-
-/**
- * Locks between processes, as files: the process that creates the file has the lock, and the file names that process. The lock of an
- * ended process is broken by the next process that tries to take it. Reading what a lock protects needs no lock, as files are replaced
- * whole.
- *
- * Only one process breaks a lock: before it removes the file, it takes a second lock, named after the content of the dead lock, and
- * checks again. So no process removes a lock that another one took meanwhile. If it is killed while it does so, its own lock is broken
- * in the same way.
- */
 
 /** The content of a lock file. */
 const Lock = Schema.Struct({

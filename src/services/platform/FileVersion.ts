@@ -1,7 +1,7 @@
+/** Caches what was read from a file until the file changes. */
+
 import { Clock, Effect, FileSystem, Option } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
-
-/** Caches what was read from a file until the file changes. */
 
 /** A file modified less than this before it was read may change again with the same modification time. */
 const settlingMillis = 2_000

@@ -1,9 +1,9 @@
+/** Finds out how another program can start this one. */
+
 import { Effect, FileSystem, Path } from "effect"
 import { absoluteParts, joinedParts } from "../../domain/platform/SearchPath.ts"
 import { bareCommand, type OwnCommand, programName } from "../../domain/settings/OwnCommand.ts"
 import { findProgram } from "./ProgramLookup.ts"
-
-/** Finds out how another program can start this one. */
 
 /** How this process was started. */
 export interface ProcessStart {

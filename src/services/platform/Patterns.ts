@@ -1,13 +1,13 @@
+/**
+ * Compiles patterns from outside and runs what looks for them. RE2's syntax and its compiler come from `re2js`, which is loaded with the first pattern;
+ * its programs run in `PatternMatcher`, because its own engine cannot pause.
+ */
+
 import { Clock, Effect, Schema, Semaphore } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { type Instruction } from "../../domain/text/Pattern.ts"
 import { checkedPattern } from "../../domain/text/PatternSyntax.ts"
 import { slice, type SlicedWork, sliceMillis } from "../../domain/text/SlicedWork.ts"
-
-/**
- * Compiles patterns from outside and runs what looks for them. RE2's syntax and its compiler come from `re2js`, which is loaded with the first pattern;
- * its programs run in `PatternMatcher`, because its own engine cannot pause.
- */
 
 /** A pattern is not used: it is blank, invalid, too large or not supported, or takes too long on this text. */
 export class BadPattern extends Schema.TaggedError<BadPattern>()("BadPattern", { message: Schema.String }) {}

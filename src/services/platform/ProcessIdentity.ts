@@ -1,7 +1,7 @@
+/** The contract of identifying processes, and names of temporary files that tell which process made them. */
+
 import { Context, Effect, Random } from "effect"
 import { type ProcessOwner, temporaryName, whereabouts } from "../../domain/platform/ProcessOwner.ts"
-
-/** The contract of identifying processes, and names of temporary files that tell which process made them. */
 
 /**
  * Identifies processes, so that locks and temporary files name their owner, and those of an ended process can be removed. On a

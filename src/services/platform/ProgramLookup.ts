@@ -1,12 +1,12 @@
-import { Context, Effect, FileSystem, Path } from "effect"
-import { absoluteParts } from "../../domain/platform/SearchPath.ts"
-import { isWithin } from "../../domain/text/WorkspacePath.ts"
-import { Environment } from "./Environment.ts"
-
 /**
  * Finds the programs that this program starts: in absolute parts of PATH, and never in the workspace or an untrusted folder, because the
  * author of that folder would choose what runs.
  */
+
+import { Context, Effect, FileSystem, Path } from "effect"
+import { absoluteParts } from "../../domain/platform/SearchPath.ts"
+import { isWithin } from "../../domain/text/WorkspacePath.ts"
+import { Environment } from "./Environment.ts"
 
 /** Untrusted folders, in which no program is searched: absolute, with links followed. */
 export const UntrustedFolders = Context.Reference<Effect.Effect<ReadonlyArray<string>>>(

@@ -1,6 +1,6 @@
-import { Context } from "effect"
-
 /** Passes the progress of long work to whoever shows it. */
+
+import { Context } from "effect"
 
 /** The progress of a piece of work. */
 export interface Advance {

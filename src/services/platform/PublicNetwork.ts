@@ -1,7 +1,7 @@
+/** Restricts the requests of a model to the public internet: not this machine, its network or cloud metadata. */
+
 import { Context, Effect, Option, Schema } from "effect"
 import { Dns, IpNetwork, NetAddress } from "effect/net"
-
-/** Restricts the requests of a model to the public internet: not this machine, its network or cloud metadata. */
 
 /**
  * Special-purpose IPv4 ranges (IANA registries, RFC 6890): this host, private networks, provider networks (RFC 6598), loopback,

@@ -1,7 +1,7 @@
+/** Reads files for tools: only regular files, and never half of one version and half of another. */
+
 import { ByteSize, Effect, FileSystem, Option, type PlatformError, Schema } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
-
-/** Reads files for tools: only regular files, and never half of one version and half of another. */
 
 /** The largest file that is read into memory. */
 export const maxFileBytes = 20 * 1_024 * 1_024

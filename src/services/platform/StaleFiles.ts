@@ -1,12 +1,12 @@
-import { Clock, Effect, FileSystem, Option, Path } from "effect"
-import { isTemporary, ownerOf } from "../../domain/platform/ProcessOwner.ts"
-import * as FileLock from "./FileLock.ts"
-import { processStatus } from "./ProcessIdentity.ts"
-
 /**
  * Removes temporary files and locks that killed processes left. A file goes only when its owner has ended: a running process may be
  * about to rename its file. When the owner is unknown (another machine, a container, an old name), a file goes after a day.
  */
+
+import { Clock, Effect, FileSystem, Option, Path } from "effect"
+import { isTemporary, ownerOf } from "../../domain/platform/ProcessOwner.ts"
+import * as FileLock from "./FileLock.ts"
+import { processStatus } from "./ProcessIdentity.ts"
 
 /** No temporary file stays unwritten for this long. */
 const staleAgeMillis = 24 * 60 * 60_000

@@ -1,9 +1,9 @@
+/** Collects the environment of a conversation. */
+
 import { Clock, Effect, FileSystem, Path } from "effect"
 import { environmentMessage, type FolderTree, type Sandbox } from "../../domain/prompt/EnvironmentMessage.ts"
 import { scan } from "../workspace/FolderTree.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-
-/** Collects the environment of a conversation. */
 
 /** The inputs that are not detected. */
 export interface EnvironmentOptions {

@@ -1,3 +1,5 @@
+/** Builds the system prompt with the user's choices: section switches, or a custom text in its place. */
+
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { sandboxOf } from "../../domain/prompt/EnvironmentMessage.ts"
 import {
@@ -21,8 +23,6 @@ import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import { Environment } from "../platform/Environment.ts"
 import * as RegularFile from "../platform/RegularFile.ts"
-
-/** Builds the system prompt with the user's choices: section switches, or a custom text in its place. */
 
 /** A custom prompt cannot be used, or the prompt cannot be written to the requested file. */
 export class SystemPromptError extends Schema.TaggedError<SystemPromptError>()("SystemPromptError", {

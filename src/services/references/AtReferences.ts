@@ -1,3 +1,5 @@
+/** Expands `@` references of a message into the files they name. Each file is read once, when the message is sent. */
+
 import { ByteSize, Clock, Effect, FileSystem, Path, Result, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import type { Part } from "../../domain/content/Content.ts"
@@ -23,8 +25,6 @@ import { maxSvgBytes, partialNotice } from "../tools/builtin/ReadFile.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import { type AtNote, type Expanded, leftOut, unexpanded, uniqueNotes, type AtFile } from "./ExpandedMessage.ts"
 import * as ReferenceResolver from "./ReferenceResolver.ts"
-
-/** Expands `@` references of a message into the files they name. Each file is read once, when the message is sent. */
 
 /** A referenced file could not be read, so nothing was sent. */
 class AtReferenceError extends Schema.TaggedError<AtReferenceError>()("AtFailure", {

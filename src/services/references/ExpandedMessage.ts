@@ -1,11 +1,11 @@
+/** The result of expanding a message's references, and how it is reported. */
+
 import { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { sum } from "../../domain/conversation/Conversation.ts"
 import { fairShare } from "../../domain/conversation/ToolOutputBound.ts"
 import { plural } from "../../domain/text/NumberText.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
-
-/** The result of expanding a message's references, and how it is reported. */
 
 /** A file that was read. */
 export interface AtFile {

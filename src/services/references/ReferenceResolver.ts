@@ -1,3 +1,5 @@
+/** Resolves `@` references to files of the workspace. */
+
 import { Clock, Effect, FileSystem, Option, Path, Result, Stream } from "effect"
 import { plural } from "../../domain/text/NumberText.ts"
 import { isWithin, quotedPath } from "../../domain/text/WorkspacePath.ts"
@@ -7,8 +9,6 @@ import { globProblem, pathMatcher } from "../../domain/workspace/PathGlob.ts"
 import { inspect } from "../platform/RegularFile.ts"
 import { type FolderRules, isIgnored, ownRules, rulesOf, walk } from "../workspace/IgnoreRules.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-
-/** Resolves `@` references to files of the workspace. */
 
 /** Most files searched by name for one message, and the time limit in milliseconds. */
 const maxSearchedFiles = 20_000

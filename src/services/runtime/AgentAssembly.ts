@@ -1,3 +1,5 @@
+/** Assembles an agent from an open session. `Runtime.host` loads this module, and with it all tools, when it is needed. */
+
 import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
 import { mainAgent, placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
@@ -36,8 +38,6 @@ import { type HostError, WorkspaceFolderError } from "./RuntimeError.ts"
 import { message, type Notify, type RuntimeNotice } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 import * as SessionObservers from "./SessionObservers.ts"
-
-/** Assembles an agent from an open session. `Runtime.host` loads this module, and with it all tools, when it is needed. */
 
 /** Folders beside the working folder. */
 interface AddedFolders {

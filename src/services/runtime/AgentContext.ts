@@ -1,3 +1,5 @@
+/** The context of an agent outside the conversation: its system prompt, memory and environment. */
+
 import { Clock, type Context, Effect, type FileSystem, type Path, Ref } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { memoryText } from "../../domain/memory/MemoryText.ts"
@@ -18,8 +20,6 @@ import { type IdeUpdates, makeUpdates, IdeContext } from "../workspace/IdeContex
 import { Workspace } from "../workspace/Workspace.ts"
 import { type AgentParts, isInteractive, outputsOf } from "./AgentParts.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
-
-/** The context of an agent outside the conversation: its system prompt, memory and environment. */
 
 /** The context of an agent, kept up to date. */
 export interface AgentContext {

@@ -1,3 +1,5 @@
+/** Makes the tools, skills and subagents of an agent, as its folder and the settings allow. */
+
 import { Effect, type FileSystem, Path, type Scope } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
@@ -46,8 +48,6 @@ import { builtinTools } from "./BuiltinTools.ts"
 import { recorderOf } from "./FileRewind.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
-
-/** Makes the tools, skills and subagents of an agent, as its folder and the settings allow. */
 
 /** The agent without its MCP servers, if it comes from the workspace: only the user may start those. */
 const withoutServers = (agent: KnownAgent): KnownAgent =>

@@ -1,3 +1,5 @@
+/** The contract of an assembled agent, and how messages are sent to it. */
+
 import type { Effect, Stdio, Stream } from "effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type { Dns } from "effect/net/Dns"
@@ -22,8 +24,6 @@ import type { Trust } from "../workspace/Trust.ts"
 import type { AgentContext } from "./AgentContext.ts"
 import type { FileRewind } from "./FileRewind.ts"
 import type { RuntimePlatform } from "./RuntimePlatform.ts"
-
-/** The contract of an assembled agent, and how messages are sent to it. */
 
 /** Options of one message. */
 export interface SendOptions extends Pick<

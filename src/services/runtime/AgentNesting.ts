@@ -1,3 +1,5 @@
+/** Where the agent of this process stands among the agents that started one another, and what the processes it starts inherit. */
+
 import { Effect } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import {
@@ -18,8 +20,6 @@ import type { AgentSlots } from "../agent/AgentSlots.ts"
 import { Environment } from "../platform/Environment.ts"
 import { AgentNestingError } from "./RuntimeError.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
-
-/** Where the agent of this process stands among the agents that started one another, and what the processes it starts inherit. */
 
 /** The position of an agent, with the limits that hold there. */
 export interface Nesting {

@@ -1,3 +1,5 @@
+/** What an agent is assembled from: its session, its options, and the callbacks by which it reaches its user. */
+
 import { Effect } from "effect"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import type { Memory } from "../memory/Memory.ts"
@@ -11,8 +13,6 @@ import type { Workspace } from "../workspace/Workspace.ts"
 import type { Nesting } from "./AgentNesting.ts"
 import type { Notify } from "./RuntimeNotice.ts"
 import type { OpenSession } from "./SessionOpening.ts"
-
-/** What an agent is assembled from: its session, its options, and the callbacks by which it reaches its user. */
 
 /** The parts of an open session that an agent works with. */
 export type HostSession = Pick<OpenSession, "chat" | "files" | "id" | "isNew" | "session" | "settings">

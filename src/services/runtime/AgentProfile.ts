@@ -1,3 +1,5 @@
+/** The parts of an agent's profile that come from the settings. */
+
 import { Context, Effect, Layer } from "effect"
 import { loopDetectionOf, routerOf, type SettingsFile } from "../../domain/settings/Settings.ts"
 import type { Profile } from "../agent/AgentRun.ts"
@@ -7,8 +9,6 @@ import type { Model } from "../model/Model.ts"
 import { Router } from "../model/Router.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import type { HostSession } from "./AgentParts.ts"
-
-/** The parts of an agent's profile that come from the settings. */
 
 /** Tokens of a summarized output when its setting names no budget. */
 const defaultSummaryTokens = 2_000

@@ -1,3 +1,5 @@
+/** Rewinds the files of a workspace: finds what changed since a message, and restores it. */
+
 import { Effect, FileSystem, Option, Path, type PlatformError, Stream } from "effect"
 import {
   type ChangedFile,
@@ -16,8 +18,6 @@ import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type FileRecord, Gate } from "../tools/builtin/FileChange.ts"
 import { type IgnoreChoice, walk } from "../workspace/IgnoreRules.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-
-/** Rewinds the files of a workspace: finds what changed since a message, and restores it. */
 
 /** A file that changed since an earlier message, and what a rewind can do about it. */
 export interface RewindFile {

@@ -1,11 +1,11 @@
+/** Whether the working folder may configure and instruct an agent, and what it offers. */
+
 import { Effect, type FileSystem, type Path } from "effect"
 import { withDefaults } from "../../domain/settings/Settings.ts"
 import { Settings } from "../settings/Settings.ts"
 import { offersOf } from "../workspace/FolderOffers.ts"
 import { Trust } from "../workspace/Trust.ts"
 import type { RuntimeNotice } from "./RuntimeNotice.ts"
-
-/** Whether the working folder may configure and instruct an agent, and what it offers. */
 
 /** Checks whether a folder is trusted. A folder without an answer is not, and none is while the answers cannot be read. */
 export const isTrusted: Effect.Effect<(folder: string) => Effect.Effect<boolean>, never, Trust> = Effect.map(

@@ -1,3 +1,5 @@
+/** How a message reaches the agent: with the files that it references, and with what changed since the last one. */
+
 import { Effect, type FileSystem, type Path, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
@@ -14,8 +16,6 @@ import { Approval } from "../tools/Approval.ts"
 import { Workspace } from "../workspace/Workspace.ts"
 import type { AgentContext } from "./AgentContext.ts"
 import type { AgentHost } from "./AgentHost.ts"
-
-/** How a message reaches the agent: with the files that it references, and with what changed since the last one. */
 
 /** How references are expanded. */
 interface ReferenceOptions {

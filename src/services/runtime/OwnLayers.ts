@@ -1,7 +1,7 @@
+/** Builds the layer of a function of options anew for each use, so that no two results share a part by accident. */
+
 import { Context, Effect, Layer, type Scope } from "effect"
 import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
-
-/** Builds the layer of a function of options anew for each use, so that no two results share a part by accident. */
 
 /** Takes a layer that a program supplied, so that it is built in the program. */
 export type Supplied = <A, E, R>(part: Layer.Layer<A, E, R>) => Layer.Layer<A, E, R>

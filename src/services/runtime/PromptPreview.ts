@@ -1,3 +1,5 @@
+/** Previews what an agent would send, without a session. */
+
 import { Effect, type Path } from "effect"
 import type { PromptSize } from "../../domain/prompt/PromptInputs.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
@@ -8,8 +10,6 @@ import * as Runtime from "./Runtime.ts"
 import type { RuntimeError } from "./RuntimeError.ts"
 import type { Notify } from "./RuntimeNotice.ts"
 import * as SessionOpening from "./SessionOpening.ts"
-
-/** Previews what an agent would send, without a session. */
 
 /** Options of a preview; what is undefined is as in the settings. */
 export interface PromptPreviewOptions {

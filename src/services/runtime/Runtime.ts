@@ -1,14 +1,3 @@
-import { Context, Effect, Layer, type Path, type Scope, type Stream } from "effect"
-import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import type { Part } from "../../domain/content/Content.ts"
-import type { TurnError } from "../chat/Turn.ts"
-import type { EnvFiles } from "../platform/Environment.ts"
-import type { AgentHost, RuntimeServices, SendOptions } from "./AgentHost.ts"
-import type { AgentHandlers, HostOptions, HostSession } from "./AgentParts.ts"
-import type { RuntimeError } from "./RuntimeError.ts"
-import { noticeText } from "./RuntimeNotice.ts"
-import * as SessionOpening from "./SessionOpening.ts"
-
 /**
  * An agent in a folder, assembled: a session that is opened or resumed, tools, memory, hooks, subagents, approval.
  *
@@ -21,6 +10,17 @@ import * as SessionOpening from "./SessionOpening.ts"
  *
  * A whole program: examples/library/runtime.ts.
  */
+
+import { Context, Effect, Layer, type Path, type Scope, type Stream } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Part } from "../../domain/content/Content.ts"
+import type { TurnError } from "../chat/Turn.ts"
+import type { EnvFiles } from "../platform/Environment.ts"
+import type { AgentHost, RuntimeServices, SendOptions } from "./AgentHost.ts"
+import type { AgentHandlers, HostOptions, HostSession } from "./AgentParts.ts"
+import type { RuntimeError } from "./RuntimeError.ts"
+import { noticeText } from "./RuntimeNotice.ts"
+import * as SessionOpening from "./SessionOpening.ts"
 
 /** Options of a runtime. What is absent comes from the settings. */
 export interface RuntimeOptions extends SessionOptions, Omit<HostOptions, "isPreview"> {

@@ -1,11 +1,11 @@
+/** The errors of opening a session and of assembling an agent. */
+
 import { Schema } from "effect"
 import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import type { ChatBusy } from "../chat/Commit.ts"
 import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { SettingsError } from "../settings/Settings.ts"
-
-/** The errors of opening a session and of assembling an agent. */
 
 /** The provider does not have the model. */
 export class UnknownModelError extends Schema.TaggedError<UnknownModelError>()("UnknownModelError", {

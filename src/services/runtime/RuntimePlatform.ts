@@ -1,3 +1,5 @@
+/** The contract between an agent and its machine: workspace, memory, skills, agents, editor and telemetry. */
+
 import { Context, type Effect } from "effect"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type { CommandHook } from "../../domain/hooks/HookSettings.ts"
@@ -10,8 +12,6 @@ import type { Sink } from "../telemetry/Telemetry.ts"
 import type { Skills } from "../tools/Skills.ts"
 import type { IdeContext } from "../workspace/IdeContext.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-
-/** The contract between an agent and its machine: workspace, memory, skills, agents, editor and telemetry. */
 
 /** The folders that an agent's tools may use. Absolute paths. */
 export interface WorkspaceFolders {

@@ -1,3 +1,5 @@
+/** Attaches hooks and telemetry to a session. */
+
 import { Cause, Effect, Exit, Path, Predicate, type Scope } from "effect"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { hookProblemText, newHooksWarning } from "../../domain/hooks/HookSettings.ts"
@@ -19,8 +21,6 @@ import { Telemetry } from "../telemetry/Telemetry.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
 import { RuntimePlatform } from "./RuntimePlatform.ts"
 import type { OpenSession } from "./SessionOpening.ts"
-
-/** Attaches hooks and telemetry to a session. */
 
 /** The `hooksConfig` that variables set: those of the user alone, because no folder's `.env` may set these. */
 const hooksConfigOf = (variables: Readonly<Record<string, string>>): SettingsFile => {

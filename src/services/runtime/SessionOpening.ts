@@ -1,3 +1,5 @@
+/** Opens conversations: from options and settings to a chat. */
+
 import { Clock, Context, Effect, Layer, Path, Predicate, Schema, type Scope } from "effect"
 import { InvalidOption, optionCheck } from "../../domain/compression/InvalidOption.ts"
 import { modelNames, ModelNames } from "../../domain/compression/PolicyOptions.ts"
@@ -31,8 +33,6 @@ import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { type OpenError, type SelectionProblem, SessionSelectionError, UnknownModelError } from "./RuntimeError.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
-
-/** Opens conversations: from options and settings to a chat. */
 
 /** The session to work in. */
 export type SessionChoice =

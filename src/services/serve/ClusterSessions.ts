@@ -1,3 +1,11 @@
+/**
+ * The sessions of a cluster, as seen by a front. A front reads the store itself, and sends every request that needs
+ * an open session to the runner that has it. A message is acknowledged when it is stored. When its runner dies,
+ * another runner answers it, and the client's stream continues.
+ *
+ * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
+ */
+
 import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Queue, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } from "effect/cluster"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
@@ -15,14 +23,6 @@ import { entityId, SessionEntity, TurnEnd } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
 import { TurnJournal } from "./TurnJournal.ts"
-
-/**
- * The sessions of a cluster, as seen by a front. A front reads the store itself, and sends every request that needs
- * an open session to the runner that has it. A message is acknowledged when it is stored. When its runner dies,
- * another runner answers it, and the client's stream continues.
- *
- * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
- */
 
 /** The pause between two attempts to reach the runner of a session. */
 const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))

@@ -1,3 +1,9 @@
+/**
+ * Compressions of a cluster, as durable workflows: the result of each step is stored under the key of session and range, which is
+ * the version of the conversation. When a runner dies, the one that has the session next asks for the same compression, and
+ * goes on after the last step that was stored: no model is asked twice for the same answer.
+ */
+
 import { Context, Deferred, Effect, Exit, Layer, Option, Schema } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import * as Hex from "effect/encoding/Hex"
@@ -11,12 +17,6 @@ import {
   type Steps
 } from "../compression/summary/CompressionSteps.ts"
 import { entityId } from "./SessionEntity.ts"
-
-/**
- * Compressions of a cluster, as durable workflows: the result of each step is stored under the key of session and range, which is
- * the version of the conversation. When a runner dies, the one that has the session next asks for the same compression, and
- * goes on after the last step that was stored: no model is asked twice for the same answer.
- */
 
 /** The steps of a session's compressions. Default: they just run. */
 export const SessionSteps = Context.Reference<(tenant: string, id: string) => Steps>(

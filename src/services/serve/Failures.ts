@@ -1,3 +1,8 @@
+/**
+ * Describes failures inside the server to clients: what they can do, and nothing about paths, processes or other
+ * tenants.
+ */
+
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import type { UnknownEntry } from "../chat/Branch.ts"
@@ -6,11 +11,6 @@ import type { RuntimeError } from "../runtime/RuntimeError.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { BadRequest, Conflict, Failed, NotFound, type ServeError, Unavailable } from "./ServeErrors.ts"
-
-/**
- * Describes failures inside the server to clients: what they can do, and nothing about paths, processes or other
- * tenants.
- */
 
 /** The error for a session that the tenant does not have. */
 export const noSession = (id: string) =>

@@ -1,3 +1,5 @@
+/** The sessions of this process. Each is opened here when it is first written, and its turns run here. */
+
 import { Clock, Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -13,8 +15,6 @@ import { BadRequest, NotFound } from "./ServeErrors.ts"
 import { send, turnOf } from "./SessionTurns.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
-
-/** The sessions of this process. Each is opened here when it is first written, and its turns run here. */
 
 type State = OpenSessions.OpenSessions
 

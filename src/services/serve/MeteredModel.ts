@@ -1,3 +1,5 @@
+/** Counts the tokens of a tenant where models are asked, so that every request counts once: turns, snapshots, titles, subagents. */
+
 import { Cause, Effect, Exit, Metric, Stream } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
@@ -5,8 +7,6 @@ import type { Model, ModelRequest } from "../model/Model.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { tokensUsed } from "./ServeMetrics.ts"
 import type { TenantLimiter } from "./TenantLimiter.ts"
-
-/** Counts the tokens of a tenant where models are asked, so that every request counts once: turns, snapshots, titles, subagents. */
 
 /** A request, and what is known of its answer. Mutable: it arrives. */
 interface Asked {

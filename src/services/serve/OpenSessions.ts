@@ -1,3 +1,8 @@
+/**
+ * The open sessions of this process. A session is opened when a request first needs it, and closed a minute after the
+ * last use.
+ */
+
 import { Effect, Fiber, FiberSet, Metric, RcMap } from "effect"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { reconfigure } from "../chat/Chat.ts"
@@ -12,11 +17,6 @@ import { openSessions } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 import { TurnQuestions } from "./TurnQuestions.ts"
-
-/**
- * The open sessions of this process. A session is opened when a request first needs it, and closed a minute after the
- * last use.
- */
 
 /** Options of the sessions. */
 export interface ServedOptions {

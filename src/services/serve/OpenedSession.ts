@@ -1,3 +1,5 @@
+/** An open session of this process, its running turn, and the streams of its events. */
+
 import { Deferred, Effect, type Fiber, Option, Semaphore, Stream } from "effect"
 import {
   beforeEvents,
@@ -12,8 +14,6 @@ import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { JournaledTurn, StoredTurn } from "./TurnJournal.ts"
 import type { TurnQuestions } from "./TurnQuestions.ts"
-
-/** An open session of this process, its running turn, and the streams of its events. */
 
 /** A message and its turn. Mutable: it runs and ends. */
 export interface ServedTurn {

@@ -1,3 +1,5 @@
+/** The HTTP API of the server: its paths, what they take and what they answer. */
+
 import { Context, type Effect, Schema } from "effect"
 import {
   HttpApi,
@@ -21,8 +23,6 @@ import { CallQuestion, ClientAnswer } from "../../domain/session/CallQuestions.t
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { BadRequest, bodyErrors, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
-
-/** The HTTP API of the server: its paths, what they take and what they answer. */
 
 /** An id of a session or of a message. */
 const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)).annotate({

@@ -1,6 +1,6 @@
-import { Schema } from "effect"
-
 /** The errors of the API: each is one JSON object with a tag and a message that says what to do. */
+
+import { Schema } from "effect"
 
 /** What each of them has. */
 const fields = { message: Schema.String }

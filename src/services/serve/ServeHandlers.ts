@@ -1,3 +1,5 @@
+/** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
+
 import { Context, Effect, Layer, Metric, Semaphore, Stream } from "effect"
 import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
 import type { Headers } from "effect/http/Headers"
@@ -13,8 +15,6 @@ import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
 import { openStreams, requestsServed } from "./ServeMetrics.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
-
-/** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
 
 const selection = ({ lines, ...rest }: Omit<Selection, "lines"> & { readonly lines?: string }): Selection => {
   if (lines === undefined) return rest

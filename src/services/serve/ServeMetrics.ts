@@ -1,6 +1,6 @@
-import { Metric } from "effect"
-
 /** The counters of `/metrics`. They are sums over all tenants and contain no names. */
+
+import { Metric } from "effect"
 
 /** Requests with a valid token. */
 export const requestsServed = Metric.counter("palimpsest_requests_total", {

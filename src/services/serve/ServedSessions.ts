@@ -1,3 +1,5 @@
+/** The contract of the sessions of a server: every request of a tenant is one of its methods. */
+
 import { Context, type Effect, type Scope, type Stream } from "effect"
 import type { Decision } from "../../domain/compression/Compression.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
@@ -11,8 +13,6 @@ import type { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
 import type { Conflict, ServeError } from "./ServeErrors.ts"
-
-/** The contract of the sessions of a server: every request of a tenant is one of its methods. */
 
 /** A message to send. */
 export interface MessageToSend {

@@ -1,3 +1,8 @@
+/**
+ * A session as an entity of a cluster: one runner has it at a time, and answers its messages one after another.
+ * Messages contain ids, what users send and handles, and never a transcript.
+ */
+
 import { Effect, Schedule, Schema, Stream } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
@@ -13,11 +18,6 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { errors, type ServeError, Unavailable } from "./ServeErrors.ts"
-
-/**
- * A session as an entity of a cluster: one runner has it at a time, and answers its messages one after another.
- * Messages contain ids, what users send and handles, and never a transcript.
- */
 
 const error = Schema.Union(errors)
 

@@ -1,3 +1,8 @@
+/**
+ * The turns of open sessions. A message begins a turn, joins the running one, or continues one that another process
+ * began.
+ */
+
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, Path, RcMap, Stream } from "effect"
 import { type Part, text } from "../../domain/content/Content.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -21,11 +26,6 @@ import type { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, Conflict, Unavailable } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
-
-/**
- * The turns of open sessions. A message begins a turn, joins the running one, or continues one that another process
- * began.
- */
 
 const agentsHere = Effect.gen(function* () {
   const path = yield* Path.Path

@@ -1,3 +1,5 @@
+/** The stored sessions of tenants: what can be read and written without opening a conversation. */
+
 import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
@@ -33,8 +35,6 @@ import { readable, SessionRecords, type StoredRecord } from "./SessionRecords.ts
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
 import { openQuestions } from "./TurnQuestions.ts"
-
-/** The stored sessions of tenants: what can be read and written without opening a conversation. */
 
 /** What clients read of a session with a broken log. */
 export const unreadable = "it cannot be read"

@@ -1,11 +1,11 @@
+/** Everything of a tenant at once: its export and its deletion. */
+
 import { Cache, Effect, Stream } from "effect"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { internal, storeError } from "./Failures.ts"
 import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
 import * as StoredSessions from "./StoredSessions.ts"
-
-/** Everything of a tenant at once: its export and its deletion. */
 
 const orNone = <A>(reading: Effect.Effect<A, ServeError>) => Effect.catchTag(reading, "Failed", () => Effect.undefined)
 

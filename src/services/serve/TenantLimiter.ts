@@ -1,9 +1,9 @@
+/** Limits what tenants use: requests, tokens, running turns and open streams. */
+
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/serve/ServeSettings.ts"
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
-
-/** Limits what tenants use: requests, tokens, running turns and open streams. */
 
 /** What a tenant holds for as long as it lasts. */
 type Held = "streams" | "turns"

@@ -1,10 +1,10 @@
+/** The contract of the services that each tenant has for itself. */
+
 import { Context, type Effect, type FileSystem, type Path, Schema, type Stdio } from "effect"
 import type { EnvFiles } from "../platform/Environment.ts"
 import type { RuntimeServices } from "../runtime/AgentHost.ts"
 import type { ChatServices } from "../runtime/SessionOpening.ts"
 import type { SessionRecords } from "./SessionRecords.ts"
-
-/** The contract of the services that each tenant has for itself. */
 
 /** The services with which sessions of a tenant are opened, stored and read. */
 export type TenantServices =

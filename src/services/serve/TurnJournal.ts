@@ -1,8 +1,8 @@
+/** The contract of the journal of running turns, from which another process continues a stream. */
+
 import { Context, type Effect } from "effect"
 import type { NumberedEvent } from "../../domain/serve/EventBuffer.ts"
 import type { Unavailable } from "./ServeErrors.ts"
-
-/** The contract of the journal of running turns, from which another process continues a stream. */
 
 /** The events of a session's last turn. They are stored before clients get them. */
 export interface JournaledTurn {

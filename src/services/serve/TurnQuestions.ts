@@ -1,3 +1,8 @@
+/**
+ * The questions of a session's turn that a client answers. A question and its answer are in the log before anyone hears of them: after a crash,
+ * whoever takes the turn up finds both, asks an open question again, and asks no answered one.
+ */
+
 import { Clock, Deferred, Duration, Effect, Option, Schema, Semaphore } from "effect"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
@@ -27,11 +32,6 @@ import type { ApprovalQuestion } from "../tools/Approval.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
 import { storeError } from "./Failures.ts"
 import { BadRequest, Conflict, NotFound, type ServeError } from "./ServeErrors.ts"
-
-/**
- * The questions of a session's turn that a client answers. A question and its answer are in the log before anyone hears of them: after a crash,
- * whoever takes the turn up finds both, asks an open question again, and asks no answered one.
- */
 
 /** How long the title of a call may be, in characters. */
 const maxTitleChars = 160

@@ -1,11 +1,11 @@
+/** Makes entries of messages: counts their tokens, and gives parts and ranges their handles. */
+
 import { Context, Effect } from "effect"
 import { payload } from "../../domain/content/Content.ts"
 import { type Handle, handleOf, type Hash } from "../../domain/content/Handle.ts"
 import { type Draft, type Entry, type EntryId, sourceOf } from "../../domain/conversation/Conversation.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { TempStore } from "./TempStore.ts"
-
-/** Makes entries of messages: counts their tokens, and gives parts and ranges their handles. */
 
 /** The bytes that a handle names. */
 interface HandleOwner {

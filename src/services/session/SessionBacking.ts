@@ -1,8 +1,8 @@
+/** The contract of a storage for sessions, of which `BackedSessionStore` makes a session store. */
+
 import { Context, type Effect, type Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import type { SessionStoreError, SessionSummary } from "./SessionStore.ts"
-
-/** The contract of a storage for sessions, of which `BackedSessionStore` makes a session store. */
 
 /** A line of a session's log, as a backing keeps it. */
 export interface BackedLine {

@@ -1,8 +1,8 @@
+/** Copies sessions from one store to another. */
+
 import { Effect } from "effect"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { type SessionStore, type SessionStoreError, sessionUnavailable } from "./SessionStore.ts"
-
-/** Copies sessions from one store to another. */
 
 type Store = SessionStore["Service"]
 

@@ -1,9 +1,9 @@
+/** Deletes sessions, on request or when they have expired under the user's settings. */
+
 import { Clock, Effect, Schema } from "effect"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { expiredSessions, parseRetention, type RetentionSettings } from "../../domain/session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
-
-/** Deletes sessions, on request or when they have expired under the user's settings. */
 
 /** A retention setting is invalid. Nothing was deleted. */
 class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {

@@ -1,11 +1,11 @@
+/** The contract of session stores: open sessions, their logs, the list, and everything that can fail. */
+
 import { Context, Effect, Exit, Schema, Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { type LineProblem, lineProblemText } from "../../domain/session/LogFormat.ts"
 import type { Session, SessionEvent, Started } from "../../domain/session/Session.ts"
 import { hashSync } from "./Sha256.ts"
 import type { TempStore } from "./TempStore.ts"
-
-/** The contract of session stores: open sessions, their logs, the list, and everything that can fail. */
 
 /** No session has this id. */
 export class SessionNotFound extends Schema.TaggedError<SessionNotFound>()("SessionNotFound", { id: Schema.String }) {

@@ -1,9 +1,9 @@
+/** Hashes bytes and texts, large ones in slices between which the fiber can be interrupted. */
+
 import { Effect } from "effect"
 import { type Hash, hashOf } from "../../domain/content/Handle.ts"
 import * as Sha256 from "../../domain/content/Sha256.ts"
 import { encode } from "../../domain/text/Bytes.ts"
-
-/** Hashes bytes and texts, large ones in slices between which the fiber can be interrupted. */
 
 /** Bytes hashed between two points where the fiber can be interrupted: at most about 10 ms in Node. */
 const slice = 4 * 1024 * 1024

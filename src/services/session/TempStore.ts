@@ -1,3 +1,5 @@
+/** The contract of blob stores, and reading from them: selections, queries and searches. */
+
 import { Context, Effect, type Layer, Schema } from "effect"
 import { type Handle, Hash, isHandle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
@@ -15,8 +17,6 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { hash } from "./Sha256.ts"
-
-/** The contract of blob stores, and reading from them: selections, queries and searches. */
 
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {

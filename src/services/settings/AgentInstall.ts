@@ -1,3 +1,5 @@
+/** Adds this program to the settings of other agents, and removes it: plans the changes of their files, and writes them. */
+
 import { Effect, FileSystem, Path, type PlatformError, Result, Schema } from "effect"
 import type { AgentFile } from "../../domain/settings/AgentFiles.ts"
 import { type FilePlan, planInstall, planUninstall, InstallRecord } from "../../domain/settings/InstalledFile.ts"
@@ -9,8 +11,6 @@ import * as AtomicFile from "../platform/AtomicFile.ts"
 import * as FileLock from "../platform/FileLock.ts"
 import * as RegularFile from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
-
-/** Adds this program to the settings of other agents, and removes it: plans the changes of their files, and writes them. */
 
 /** A file cannot be installed into, or the records cannot be used. The message is one sentence that names the file. */
 export class InstallError extends Schema.TaggedError<InstallError>()("InstallError", { message: Schema.String }) {}

@@ -1,6 +1,6 @@
-import { Context, Effect } from "effect"
-
 /** The contract of experiments: numbers set remotely, and the keys that name them. */
+
+import { Context, Effect } from "effect"
 
 /** The source of experiments. Default: none. */
 export const Experiments = Context.Reference<{

@@ -1,3 +1,9 @@
+/**
+ * Imports a user's Gemini CLI folder: settings, memory, agents and skills.
+ *
+ * One file: the steps share one report, and every entry of the folder must get exactly one row in it.
+ */
+
 import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Result, Schema } from "effect"
 import { parseDefinitions } from "../../domain/agent/AgentDefinition.ts"
 import { parseSkill, skillFile } from "../../domain/agent/Skill.ts"
@@ -16,12 +22,6 @@ import * as FileLock from "../platform/FileLock.ts"
 import { inspect, read } from "../platform/RegularFile.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { type ImportKind, type ImportReport, neverReasons } from "./ImportReport.ts"
-
-/**
- * Imports a user's Gemini CLI folder: settings, memory, agents and skills.
- *
- * One file: the steps share one report, and every entry of the folder must get exactly one row in it.
- */
 
 /** The folder cannot be imported. One line: what is wrong, and what to do. */
 export class GeminiImportError extends Schema.TaggedError<GeminiImportError>()("GeminiImportError", {

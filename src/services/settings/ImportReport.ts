@@ -1,6 +1,6 @@
-import { Schema } from "effect"
-
 /** The result of an import of a Gemini CLI folder. */
+
+import { Schema } from "effect"
 
 /** What a row of the report is about. */
 export const ImportKind = Schema.Literals(["setting", "memory", "agent", "skill", "file"])

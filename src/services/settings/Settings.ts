@@ -1,8 +1,8 @@
+/** The contract of settings: their files, their sources, and what is wrong with one. */
+
 import { Context, type Effect, Schema } from "effect"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import type { SettingsPath } from "../../domain/settings/SettingsKey.ts"
-
-/** The contract of settings: their files, their sources, and what is wrong with one. */
 
 /** A settings source that cannot be used. The message names the file or variable, the key and what was expected. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {

@@ -1,3 +1,5 @@
+/** Turns what happens in conversations into records for sinks, and into metrics. */
+
 import { Clock, Context, Effect, Metric, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import {
@@ -12,8 +14,6 @@ import {
   type TelemetryRecord
 } from "../../domain/telemetry/Telemetry.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
-
-/** Turns what happens in conversations into records for sinks, and into metrics. */
 
 /** Receives records. After its first failure a warning is logged and it receives no more; the run continues. */
 export type Sink = (record: TelemetryRecord) => Effect.Effect<void, { readonly message: string }>

@@ -1,7 +1,7 @@
+/** The contract of the chat's terminal: prompts, questions, lists, cards and output. */
+
 import { Context, type Effect, type Option, Schema } from "effect"
 import type { TerminalSettings } from "../../domain/settings/Settings.ts"
-
-/** The contract of the chat's terminal: prompts, questions, lists, cards and output. */
 
 /** The chat has no more input: the input ended, the user left, or the reader of the output is gone. */
 export class Closed extends Schema.TaggedError<Closed>()("Closed", {}) {

@@ -1,11 +1,11 @@
+/** The contract of counting tokens, with the estimate and counters by a function. */
+
 import { Context, Effect, Layer, Schema } from "effect"
 import { isMedia, outputText, type Part, payload } from "../../domain/content/Content.ts"
 import { responseContent } from "../../domain/content/MediaBlocks.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { partTokens, TokenCount } from "../../domain/tokens/Tokens.ts"
-
-/** The contract of counting tokens, with the estimate and counters by a function. */
 
 /** Tokens could not be counted. */
 export class TokenCountError extends Schema.TaggedError<TokenCountError>()("TokenCountError", {

@@ -1,3 +1,5 @@
+/** Asks the user which tool calls may run, and keeps what the answers grant. */
+
 import { Context, Effect, Layer, Ref, Semaphore } from "effect"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import {
@@ -20,8 +22,6 @@ import {
 } from "../../domain/tools/Approval.ts"
 import { steeringNote } from "../../domain/tools/SteeringFiles.ts"
 import type { Question } from "./Tool.ts"
-
-/** Asks the user which tool calls may run, and keeps what the answers grant. */
 
 /** A call that waits for the user's answer. */
 export interface ApprovalQuestion extends Question {

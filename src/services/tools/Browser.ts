@@ -1,6 +1,6 @@
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
-
 /** The contract of a browser: its pages, what they show, and where they may connect. */
+
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 
 /** A failed browser operation. The message gives the reason in one sentence. */
 export class BrowserFailure extends Schema.TaggedError<BrowserFailure>()("BrowserFailure", {

@@ -1,3 +1,5 @@
+/** The connection to one MCP server, from its start to the reason for its end. */
+
 import {
   Clock,
   Deferred,
@@ -28,8 +30,6 @@ import { MessageLines, ServerWords } from "../../domain/tools/McpOutput.ts"
 import { filledIn, type McpAddress, type McpProgram, type McpServerSettings } from "../../domain/tools/McpServer.ts"
 import { Environment } from "../platform/Environment.ts"
 import { makeProgramFinder } from "../platform/ProgramLookup.ts"
-
-/** The connection to one MCP server, from its start to the reason for its end. */
 
 /** The services that starting and reaching servers needs. */
 export type Needs =

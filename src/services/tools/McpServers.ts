@@ -1,3 +1,5 @@
+/** Makes tools of what the MCP servers in the settings offer. */
+
 import { Duration, Effect, Option, Schema, type Scope } from "effect"
 import type * as McpSchema from "effect/ai/McpSchema"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -13,8 +15,6 @@ import {
 } from "../../domain/tools/McpServer.ts"
 import { type Connected, type McpOptions, type Needs, type StartedServer, startServer } from "./McpConnection.ts"
 import { type Call, type Tool, ToolFailure } from "./Tool.ts"
-
-/** Makes tools of what the MCP servers in the settings offer. */
 
 /** The tools of all servers in the settings. */
 export interface McpOffer {

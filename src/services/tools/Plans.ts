@@ -1,10 +1,10 @@
+/** Stores the plan of a conversation in plan mode, and its approved version. */
+
 import { Context, Effect, FileSystem, Path } from "effect"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import * as AtomicFile from "../platform/AtomicFile.ts"
 import { ToolFailure } from "./Tool.ts"
-
-/** Stores the plan of a conversation in plan mode, and its approved version. */
 
 /** The plan of one conversation: the file in which it is written, and a copy of each approved version. */
 export class Plans extends Context.Service<

@@ -1,7 +1,7 @@
+/** The contract of the parser of shell command lines. */
+
 import { Context, Effect } from "effect"
 import type { SyntaxNode } from "../../domain/tools/ShellCommand.ts"
-
-/** The contract of the parser of shell command lines. */
 
 /** Parses a shell command line. */
 interface Grammar {

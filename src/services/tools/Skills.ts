@@ -1,7 +1,7 @@
+/** The contract of skills: which are available, and the full text of each on request. */
+
 import { Context, type Effect } from "effect"
 import type { UnusableFile } from "../../domain/agent/UnusableFile.ts"
-
-/** The contract of skills: which are available, and the full text of each on request. */
 
 /** A skill that can be activated. */
 export interface Skill {

@@ -1,3 +1,5 @@
+/** What a tool is and how to make one: its declaration, its calls, its questions, its failures. */
+
 import { Context, Duration, Effect, Predicate, Schema, SchemaIssue, Stream } from "effect"
 import * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
@@ -8,8 +10,6 @@ import type * as Approval from "../../domain/tools/Approval.ts"
 import type { ToolResult } from "../../domain/tools/ToolResult.ts"
 import type { FileReadError } from "../platform/RegularFile.ts"
 import type { Workspace, WorkspaceError } from "../workspace/Workspace.ts"
-
-/** What a tool is and how to make one: its declaration, its calls, its questions, its failures. */
 
 /** What a tool does to the world (domain/tools/Approval.ts). */
 export type ToolKind = Approval.ToolKind

@@ -1,7 +1,7 @@
+/** The contract of asking the user on behalf of the model. */
+
 import { Context, Effect, Layer } from "effect"
 import { ToolFailure } from "./Tool.ts"
-
-/** The contract of asking the user on behalf of the model. */
 
 /** One of the offered answers. */
 export interface Choice {

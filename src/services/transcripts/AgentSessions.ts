@@ -1,8 +1,8 @@
+/** The contract of reading sessions where their agents keep them: files, records and problems. */
+
 import { Context, type Effect } from "effect"
 import type { AgentName, SessionPlace, SessionRoot } from "../../domain/transcripts/AgentFolders.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
-
-/** The contract of reading sessions where their agents keep them: files, records and problems. */
 
 /** A session file of an agent, or a session in an agent's database. */
 export interface SessionFile extends SessionPlace {

@@ -1,3 +1,5 @@
+/** Writes a session as one that an agent can open: below a size, legal, in the agent's format, where the agent looks for it. */
+
 import { Clock, Effect, FileSystem, Path, Ref, Schema } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { statusOf } from "../../domain/compression/Compression.ts"
@@ -23,8 +25,6 @@ import { ChatDefaults } from "../chat/ChatSettings.ts"
 import { AgentSessions } from "./AgentSessions.ts"
 import type { Loaded } from "./LoadedTranscript.ts"
 import * as Export from "./TranscriptExport.ts"
-
-/** Writes a session as one that an agent can open: below a size, legal, in the agent's format, where the agent looks for it. */
 
 /** A session could not be carried over. Nothing was written. */
 export class CarryOverError extends Schema.TaggedError<CarryOverError>()("CarryOverError", {

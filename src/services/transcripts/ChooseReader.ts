@@ -1,3 +1,5 @@
+/** Detects the format of a file from its first bytes, and chooses the reader for it. */
+
 import { Context, Effect } from "effect"
 import { lineBreaks } from "../../domain/text/Bytes.ts"
 import { sizeText } from "../../domain/text/NumberText.ts"
@@ -28,8 +30,6 @@ import {
   type TranscriptReader,
   transcriptLines
 } from "./TranscriptReader.ts"
-
-/** Detects the format of a file from its first bytes, and chooses the reader for it. */
 
 /** Bytes of memory that this program may use; undefined: no limit. A file that needs more is refused. */
 export const MemoryLimit = Context.Reference<number | undefined>(

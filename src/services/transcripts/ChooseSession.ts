@@ -1,11 +1,11 @@
+/** Chooses a session by the path of its file or by its id. */
+
 import { Effect, FileSystem, Path } from "effect"
 import { packedProblem, detectFormat } from "../../domain/transcripts/facts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
 import { type FoundSession, listSessions, type SessionList, sessionOf } from "./FindSessions.ts"
 import { inUtf8, lineText } from "./LineSplitter.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
-
-/** Chooses a session by the path of its file or by its id. */
 
 /** Ids are chosen by at least this many characters of their beginning. */
 const minIdChars = 4

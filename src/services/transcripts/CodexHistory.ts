@@ -1,14 +1,14 @@
+/**
+ * Finds what a rollout of Codex goes on from. A fork, and a session that went back, does not repeat the records before its own
+ * (Codex since 0.149): its first record names the rollout that has them, and how many of that file's bytes count.
+ */
+
 import { Effect, FileSystem, Path, type PlatformError, Stream } from "effect"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { decodeCodex, type HistoryBase } from "../../domain/transcripts/codex/Record.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
-
-/**
- * Finds what a rollout of Codex goes on from. A fork, and a session that went back, does not repeat the records before its own
- * (Codex since 0.149): its first record names the rollout that has them, and how many of that file's bytes count.
- */
 
 /** Bytes read at once. */
 const chunkBytes = 1024 * 1024

@@ -1,3 +1,8 @@
+/**
+ * What agents get from us around a compaction: a focus before it, afterwards what the summary lost, or the summary itself. The
+ * input is that of the hooks of Claude Code, Codex and Gemini CLI; the extensions in `integrations` send it in the same form.
+ */
+
 import { Effect, Predicate, Schema } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
@@ -16,11 +21,6 @@ import { AgentSessions } from "./AgentSessions.ts"
 import { importWithSession } from "./ImportTranscript.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 import { Transcripts } from "./Transcripts.ts"
-
-/**
- * What agents get from us around a compaction: a focus before it, afterwards what the summary lost, or the summary itself. The
- * input is that of the hooks of Claude Code, Codex and Gemini CLI; the extensions in `integrations` send it in the same form.
- */
 
 /** What a hook reads from its standard input. */
 const HookInput = Schema.Struct({

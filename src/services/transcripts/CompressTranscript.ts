@@ -1,3 +1,5 @@
+/** Compresses a transcript that a program has as text (`Compress.transcript`). */
+
 import { Effect, FileSystem, Layer, Path, Predicate, Stream } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption, valueCheck } from "../../domain/compression/InvalidOption.ts"
@@ -16,8 +18,6 @@ import {
 import { keepShown } from "../conversation/EarlierCompression.ts"
 import { knownConversation } from "../conversation/KnownConversation.ts"
 import { chooseReader } from "./ChooseReader.ts"
-
-/** Compresses a transcript that a program has as text (`Compress.transcript`). */
 
 /** A text has no files beside it. */
 const noFiles = Layer.merge(FileSystem.layerNoop({}), Path.layer)

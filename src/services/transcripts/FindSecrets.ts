@@ -1,3 +1,5 @@
+/** Finds secrets and personal data in all files of a session. */
+
 import { Effect, type FileSystem, Option, type Path } from "effect"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
@@ -9,8 +11,6 @@ import { type RecordSecret, type SecretSearch, SessionSecrets } from "../../doma
 import { AgentSessions, problemOf, type SessionProblem } from "./AgentSessions.ts"
 import { earlierParts } from "./CodexHistory.ts"
 import type { FoundSession } from "./FindSessions.ts"
-
-/** Finds secrets and personal data in all files of a session. */
 
 /** Returns the values of environment variables that are secrets by their name or form. */
 export const environmentSecrets = (variables: Readonly<Record<string, string>>): ReadonlyArray<Secret> =>

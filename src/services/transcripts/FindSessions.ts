@@ -1,3 +1,5 @@
+/** Lists and searches the sessions of every agent on this machine. */
+
 import { Effect } from "effect"
 import { spentOn } from "../../domain/evaluation/SessionCost.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
@@ -14,8 +16,6 @@ import * as Patterns from "../platform/Patterns.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, problemOf, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "./SessionIndex.ts"
-
-/** Lists and searches the sessions of every agent on this machine. */
 
 /** Which sessions are listed. What is absent does not count. */
 export interface SessionFilter {

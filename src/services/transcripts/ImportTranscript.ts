@@ -1,3 +1,5 @@
+/** Makes the events of a session from the conversation of another agent. */
+
 import { Effect } from "effect"
 import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
@@ -31,8 +33,6 @@ import { type Compaction, draftsOf, type Step, type Transcript } from "../../dom
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
-
-/** Makes the events of a session from the conversation of another agent. */
 
 /** Returns the patch of a compaction: the inserted messages in place of everything before the first kept message. */
 const patchOf = (

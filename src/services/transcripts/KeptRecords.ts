@@ -1,3 +1,5 @@
+/** Keeps what an agent recorded beside a conversation when the conversation in its file is replaced. */
+
 import { Effect, Stream } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isJson, type Json } from "../../domain/text/JsonObject.ts"
@@ -9,8 +11,6 @@ import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { ReadTranscript } from "./LoadedTranscript.ts"
-
-/** Keeps what an agent recorded beside a conversation when the conversation in its file is replaced. */
 
 const readText = (text: string, format: SourceFormat) =>
   Effect.flatMap(chooseReader("the text", encode(text), { from: format, lenient: true }, undefined), (reader) =>

@@ -1,11 +1,11 @@
+/** What reading a conversation from a file returns, and what it takes. */
+
 import type { Effect, FileSystem, Path, Stdio } from "effect"
 import type { LongLog } from "../../domain/session/LongLog.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SourceFormat, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-
-/** What reading a conversation from a file returns, and what it takes. */
 
 /** A conversation read from a file. */
 export interface Loaded {

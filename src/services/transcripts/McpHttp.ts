@@ -1,8 +1,8 @@
+/** The contract of serving MCP over HTTP. */
+
 import type { Effect, Layer, Redacted } from "effect"
 import type { McpProtocol, McpServer } from "effect/ai"
 import type { ListenError } from "../platform/ListenError.ts"
-
-/** The contract of serving MCP over HTTP. */
 
 /** An MCP server over HTTP, for programs of this machine. */
 export interface McpHttpOptions {

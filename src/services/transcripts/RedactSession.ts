@@ -1,3 +1,5 @@
+/** Makes copies of sessions without their secrets. */
+
 import { Effect, Result, Schema } from "effect"
 import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
@@ -9,8 +11,6 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
 import { secretsOfEvents } from "./FindSecrets.ts"
 import type { Loaded } from "./LoadedTranscript.ts"
-
-/** Makes copies of sessions without their secrets. */
 
 /** A secret cannot be removed from a session. The message says where it is, and shows no value. */
 export class RedactionError extends Schema.TaggedError<RedactionError>()("RedactionError", {

@@ -1,3 +1,5 @@
+/** Adds up what sessions took and cost, and finds where prompt caches broke. */
+
 import { Effect } from "effect"
 import { cacheBreaks, type CacheBreak } from "../../domain/evaluation/CacheBreaks.ts"
 import { nothingSpent, spend, type Spent } from "../../domain/evaluation/SessionCost.ts"
@@ -7,8 +9,6 @@ import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
 import type { FoundSession } from "./FindSessions.ts"
 import { scanFile, SessionIndex } from "./SessionIndex.ts"
-
-/** Adds up what sessions took and cost, and finds where prompt caches broke. */
 
 /** What costs are added up by. */
 export const dimensions = ["session", "folder", "day", "model", "agent"] as const

@@ -1,3 +1,5 @@
+/** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
+
 import { Clock, Effect, FileSystem, Option, Schema, Semaphore } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { handoverOf } from "../../domain/compression/handover/Extractive.ts"
@@ -19,8 +21,6 @@ import { AgentSessions, type SessionFile, hasRecordLines } from "./AgentSessions
 import { secretsOfEvents } from "./FindSecrets.ts"
 import { scanFile } from "./SessionIndex.ts"
 import { Transcripts } from "./Transcripts.ts"
-
-/** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
 
 /** Why a question has no answer, in words for an agent. */
 export class SessionAnswerError extends Schema.TaggedError<SessionAnswerError>()("SessionAnswerError", {

@@ -1,3 +1,5 @@
+/** The contract of the index of all agents' sessions, and what it reads of a file. */
+
 import { Context, Effect, Layer } from "effect"
 import {
   newScan,
@@ -7,8 +9,6 @@ import {
 } from "../../domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
-
-/** The contract of the index of all agents' sessions, and what it reads of a file. */
 
 /** Reads what lists and accounts need of a file, or of a part of it. `state` holds what was read also where the file cannot be read to its end. */
 export const scanFile = Effect.fnUntraced(function* (

@@ -1,8 +1,8 @@
+/** The contract of finding a session by its id. */
+
 import { Context, Effect } from "effect"
 import type { FoundSession } from "./FindSessions.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
-
-/** The contract of finding a session by its id. */
 
 /** Where a session is, and the title that its agent gave it. */
 export type LocatedSession = Pick<FoundSession, "path" | "title">

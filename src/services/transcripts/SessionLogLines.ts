@@ -1,3 +1,5 @@
+/** Reads session logs as files from any origin: every event is checked against the earlier ones. */
+
 import { Effect, FileSystem, Path, Result } from "effect"
 import { checkNextEvent, logSoFar } from "../../domain/session/EventOrder.ts"
 import {
@@ -15,8 +17,6 @@ import { Skipped } from "../../domain/transcripts/Skipped.ts"
 import { blobFolderOf, TempStore } from "../session/TempStore.ts"
 import { transcriptError, unreadable } from "./TranscriptError.ts"
 import type { RecordLines } from "./TranscriptReader.ts"
-
-/** Reads session logs as files from any origin: every event is checked against the earlier ones. */
 
 /** Memory limit for the events of a log of which the beginnings of texts are enough, and the memory of one event, in bytes. */
 const maxHeldBytes = 64_000_000

@@ -1,9 +1,9 @@
+/** The tools and resources of the MCP server that reads sessions. All of them only read, and their answers are bounded. */
+
 import { Context, Effect, Layer, Schema } from "effect"
 import { McpSchema, McpServer } from "effect/ai"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SessionAnswerError, SessionAnswers } from "./SessionAnswers.ts"
-
-/** The tools and resources of the MCP server that reads sessions. All of them only read, and their answers are bounded. */
 
 /** Default and maximum tokens of an answer. */
 const defaultTokens = 4_000

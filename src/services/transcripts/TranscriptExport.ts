@@ -1,3 +1,5 @@
+/** Writes conversations to files, in any agent's format, whole or not at all. */
+
 import { Effect, FileSystem, Layer, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { entries, view } from "../../domain/conversation/Conversation.ts"
@@ -27,8 +29,6 @@ import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { withKeptRecords } from "./KeptRecords.ts"
-
-/** Writes conversations to files, in any agent's format, whole or not at all. */
 
 /** A file could not be written. No part of it was written, and an existing file is unchanged. */
 export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", {

@@ -1,3 +1,5 @@
+/** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
+
 import { Effect, Result, Stream } from "effect"
 import { encode, joinBytes } from "../../domain/text/Bytes.ts"
 import { mendedJson } from "../../domain/text/CutJson.ts"
@@ -15,8 +17,6 @@ import { importWithSession } from "./ImportTranscript.ts"
 import { LineSplitter, lineText } from "./LineSplitter.ts"
 import type { ReadRequirements, ReadTranscript } from "./LoadedTranscript.ts"
 import { maxDetailChars, transcriptError, type TranscriptError } from "./TranscriptError.ts"
-
-/** Reads the bytes of a file as they arrive: a file of records, one a line, or one JSON document. */
 
 const mebibyte = 1024 * 1024
 /** Maximum length of a line in bytes. */

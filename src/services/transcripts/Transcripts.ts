@@ -1,3 +1,5 @@
+/** Reads conversations of any agent, from files, databases and standard input. */
+
 import { Context, Effect, FileSystem, Layer, type PlatformError, type Scope, Sink, Stdio, Stream } from "effect"
 import { joinBytes, lineBreaks } from "../../domain/text/Bytes.ts"
 import { ReportProgress } from "../platform/Progress.ts"
@@ -9,8 +11,6 @@ import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.t
 import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes } from "./TranscriptReader.ts"
-
-/** Reads conversations of any agent, from files, databases and standard input. */
 
 /**
  * Reads a session out of an agent's database. `path` is that of the database, `#` and the session's id; undefined for any other

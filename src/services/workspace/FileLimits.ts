@@ -1,8 +1,8 @@
+/** The limits of what tools show of files, and which files they ignore. */
+
 import { Context } from "effect"
 import { defaultMaxLines, maxLineChars } from "../../domain/workspace/FileText.ts"
 import { maxFileBytes } from "../platform/RegularFile.ts"
-
-/** The limits of what tools show of files, and which files they ignore. */
 
 /** How much of a file tools show, and which files they ignore by default (`Settings.files`). */
 export interface FileSettings {

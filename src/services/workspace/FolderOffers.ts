@@ -1,11 +1,11 @@
+/** Lists what trusting a folder would load, for the user to review first. */
+
 import { ByteSize, Effect, FileSystem, Option, Path, Predicate, Result } from "effect"
 import { skillFile } from "../../domain/agent/Skill.ts"
 import { hooksOf, hookText } from "../../domain/hooks/HookSettings.ts"
 import { defaults } from "../../domain/settings/Settings.ts"
 import { jsonOf } from "../../domain/settings/SettingsText.ts"
 import { decode } from "../../domain/text/Bytes.ts"
-
-/** Lists what trusting a folder would load, for the user to review first. */
 
 /** The kind of content. */
 type OfferKind = "settings" | "unreadable" | "hooks" | "variables" | "memory" | "agents" | "skills"

@@ -1,9 +1,9 @@
+/** Lists what a folder of the workspace holds, for the model and for completion. */
+
 import { Effect, FileSystem, Path } from "effect"
 import type { TreeEntry } from "../../domain/prompt/EnvironmentMessage.ts"
 import { type FolderRules, type IgnoreChoice, rulesOf } from "./IgnoreRules.ts"
 import { Workspace } from "./Workspace.ts"
-
-/** Lists what a folder of the workspace holds, for the model and for completion. */
 
 /** Limits of a scan. */
 interface TreeLimits {

@@ -1,9 +1,9 @@
+/** Applies ignore rules to folders, and walks folders with them. */
+
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { run, runSync } from "../../domain/text/SlicedWork.ts"
 import { type IgnoreRule, ignoreRules, maxRules, verdict } from "../../domain/workspace/IgnoreFile.ts"
 import { Workspace } from "./Workspace.ts"
-
-/** Applies ignore rules to folders, and walks folders with them. */
 
 /** Which rules apply. */
 export interface IgnoreChoice {

@@ -1,6 +1,6 @@
-import { Context, type Effect, Schema } from "effect"
-
 /** Folder trust: from an untrusted folder nothing is loaded that could instruct a model or run here. */
+
+import { Context, type Effect, Schema } from "effect"
 
 /** The user's answer about a folder. */
 export const TrustAnswer = Schema.Literals(["trusted", "untrusted"])

@@ -1,6 +1,6 @@
-import { Context, type Effect, type FileSystem, type PlatformError, Schema, type Scope } from "effect"
-
 /** The contract of the workspace: which paths tools may use. */
+
+import { Context, type Effect, type FileSystem, type PlatformError, Schema, type Scope } from "effect"
 
 /** A path that may not be used. The message names the path and the reason, in one sentence that the caller can act on. */
 export class WorkspaceError extends Schema.TaggedError<WorkspaceError>()("WorkspaceError", {

@@ -1,3 +1,5 @@
+/** The state of one chat session, which the chat loop and the slash commands share; the form of a slash command; and what they show. */
+
 import { Effect, type FileSystem, type Path, Ref, type Stdio } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { type Part, plainText } from "../../../domain/content/Content.ts"
@@ -18,8 +20,6 @@ import type { Transcripts } from "../../../services/transcripts/Transcripts.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
 import { headingOf } from "../../output/SessionTable.ts"
-
-/** The state of one chat session, which the chat loop and the slash commands share; the form of a slash command; and what they show. */
 
 /** Recorded answers that replace a model. */
 export interface Recording {

@@ -1,3 +1,5 @@
+/** The list of all slash commands: parses typed lines, completes the names of commands, writes the text of `/help`. */
+
 import { Effect } from "effect"
 import { fuzzyRank } from "../../../domain/text/FuzzyMatch.ts"
 import { closestName } from "../../../domain/text/SpellingSuggestion.ts"
@@ -18,8 +20,6 @@ import { tasks } from "./tasks.ts"
 import { theme } from "./theme.ts"
 import { agents, mcp, tools } from "./tools.ts"
 import { label, tree } from "./tree.ts"
-
-/** The list of all slash commands: parses typed lines, completes the names of commands, writes the text of `/help`. */
 
 const help: SlashCommand = {
   name: "help",

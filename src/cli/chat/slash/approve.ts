@@ -1,10 +1,10 @@
+/** The slash commands `/approve` and `/approvals`: what runs without asking, and what the user allowed. */
+
 import { Effect, Option } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { ApprovalMode, grantText, type HeldGrant } from "../../../domain/tools/Approval.ts"
 import { definitions } from "../../output/Columns.ts"
 import { type ChatSession, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/approve` and `/approvals`: what runs without asking, and what the user allowed. */
 
 const modeText: Readonly<Record<ApprovalMode, string>> = {
   none: "Asks before changes you haven't already allowed; /approvals lists what you allowed.",

@@ -1,3 +1,5 @@
+/** The slash command `/bug`: writes a bug report into a file in the working folder. */
+
 import { Clock, Effect, Path } from "effect"
 import { shownValue } from "../../../domain/settings/SettingsSecrets.ts"
 import type { TelemetryRecord } from "../../../domain/telemetry/Telemetry.ts"
@@ -9,8 +11,6 @@ import * as TranscriptExport from "../../../services/transcripts/TranscriptExpor
 import { iso } from "../../output/TimeText.ts"
 import { version } from "../../output/Version.ts"
 import { nextPosition, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash command `/bug`: writes a bug report into a file in the working folder. */
 
 /** The facts of a report. */
 interface BugFacts {

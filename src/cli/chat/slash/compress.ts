@@ -1,3 +1,5 @@
+/** The slash commands `/compress`, `/undo`, `/redo`, `/rate` and `/pin`: compress the conversation, take that back, rate it, and say what it keeps. */
+
 import { Effect, Ref } from "effect"
 import { gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import { offeredThreshold } from "../../../domain/compression/HandCompressions.ts"
@@ -11,8 +13,6 @@ import { definitions, truncate } from "../../output/Columns.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
 import { type ChatSession, nextPosition, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/compress`, `/undo`, `/redo`, `/rate` and `/pin`: compress the conversation, take that back, rate it, and say what it keeps. */
 
 /** Lists what the conversation is about, or returns the focus for the numbers that the user chose from that list. */
 const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: string) {

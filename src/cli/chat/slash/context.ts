@@ -1,3 +1,5 @@
+/** The slash commands `/context` and `/recall`: show what fills the window, and what left it. */
+
 import { Effect } from "effect"
 import { isHandle } from "../../../domain/content/Handle.ts"
 import type { Inspection } from "../../../domain/evaluation/Inspection.ts"
@@ -6,8 +8,6 @@ import { inspect } from "../../../services/evaluation/Inspect.ts"
 import { kindNames } from "../../output/InspectReport.ts"
 import * as Output from "../../output/Output.ts"
 import { say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/context` and `/recall`: show what fills the window, and what left it. */
 
 /** The values of the bar and the table, in tokens. */
 export interface ContextUse {

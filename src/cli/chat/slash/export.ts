@@ -1,3 +1,5 @@
+/** The slash commands `/export` and `/copy`: write the conversation to a file, and the last answer to the clipboard. */
+
 import { Effect, FileSystem, Path, Result } from "effect"
 import { isCall, plainText } from "../../../domain/content/Content.ts"
 import { entries } from "../../../domain/conversation/Conversation.ts"
@@ -9,8 +11,6 @@ import { SessionStore } from "../../../services/session/SessionStore.ts"
 import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
 import { kindsText } from "../../output/WrittenExport.ts"
 import { type ChatSession, nameOf, say, type SlashCommand } from "./ChatSession.ts"
-
-/** The slash commands `/export` and `/copy`: write the conversation to a file, and the last answer to the clipboard. */
 
 const saveMarkdown = Effect.fnUntraced(function* (session: ChatSession, file: string) {
   const { chat, terminal } = session

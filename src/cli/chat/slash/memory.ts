@@ -1,10 +1,10 @@
+/** The slash commands `/memory` and `/init`: show and change what agents read about the user and the folder. */
+
 import { Effect, FileSystem, Path, Ref } from "effect"
 import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
 import { listText, showText, withTokens } from "../../output/MemoryReport.ts"
 import { memoryErrorLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
-
-/** The slash commands `/memory` and `/init`: show and change what agents read about the user and the folder. */
 
 /** Saves a fact. The user names its scope; it is never guessed. */
 const add = Effect.fnUntraced(function* (session: ChatSession, text: string) {

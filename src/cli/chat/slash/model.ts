@@ -1,3 +1,5 @@
+/** The slash command `/model`: shows the model and others to choose from, or switches to another one. */
+
 import { Effect, Option, Ref } from "effect"
 import { modelChoices } from "../../../domain/model/ModelLimits.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
@@ -9,8 +11,6 @@ import { chatReasonText } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
-
-/** The slash command `/model`: shows the model and others to choose from, or switches to another one. */
 
 /** Lets the user choose a model. Returns none where no list can be shown. */
 const chooseModel = Effect.fnUntraced(function* ({ terminal }: ChatSession, { model: current, models }: ChatSettings) {

@@ -1,3 +1,5 @@
+/** The slash commands `/sessions`, `/resume`, `/clear` and `/quit`: list the saved sessions, and end this one for another or for none. */
+
 import { Clock, Effect, Option, Path, Ref } from "effect"
 import { userSessions } from "../../../domain/session/SessionName.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
@@ -17,8 +19,6 @@ import {
   type SlashCommand,
   tableColumns
 } from "./ChatSession.ts"
-
-/** The slash commands `/sessions`, `/resume`, `/clear` and `/quit`: list the saved sessions, and end this one for another or for none. */
 
 /**
  * Lets the user choose one of the saved sessions other than the current one. Returns none when the user leaves the list. Fails where

@@ -1,3 +1,5 @@
+/** The slash command `/rewind`: goes back to before a message of the user, with the files as they were then. */
+
 import { Clock, Effect, Option, Predicate, Ref } from "effect"
 import { isCall, text as textPart, user } from "../../../domain/content/Content.ts"
 import { entries, sequenceOf } from "../../../domain/conversation/Conversation.ts"
@@ -14,8 +16,6 @@ import { plural } from "../../output/Output.ts"
 import { ago } from "../../output/TimeText.ts"
 import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 import { typedId } from "./tree.ts"
-
-/** The slash command `/rewind`: goes back to before a message of the user, with the files as they were then. */
 
 /** What a rewind restores. */
 type Scope = "both" | "conversation" | "files"

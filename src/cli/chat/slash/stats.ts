@@ -1,3 +1,5 @@
+/** The slash commands `/stats` and `/cost`: show prompts, tokens, compressions and cost. */
+
 import { Effect, Ref } from "effect"
 import { dollars } from "../../../domain/text/NumberText.ts"
 import { priceOf, pricesWith, tokensOfCost } from "../../../domain/tokens/Prices.ts"
@@ -7,8 +9,6 @@ import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
 import { number, plural, share } from "../../output/Output.ts"
 import { say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/stats` and `/cost`: show prompts, tokens, compressions and cost. */
 
 type Row = readonly [label: string, value: string]
 

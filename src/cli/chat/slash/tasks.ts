@@ -1,11 +1,11 @@
+/** The slash command `/tasks`: shows and stops the commands that run in the background. */
+
 import { Clock, Effect, Option } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { BackgroundCommand } from "../../../services/tools/builtin/BackgroundCommands.ts"
 import { detailLines } from "../../output/ToolCallText.ts"
 import { type ChatSession, say, type SlashCommand } from "./ChatSession.ts"
 import { writeRows } from "./tools.ts"
-
-/** The slash command `/tasks`: shows and stops the commands that run in the background. */
 
 /** How long something has been running: `12 s`, `5 min`, `3 h`. */
 const durationText = (millis: number): string => {

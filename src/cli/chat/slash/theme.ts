@@ -1,10 +1,10 @@
+/** The slash command `/theme`: changes the colours of the chat, and saves the choice in the settings. */
+
 import { Effect, Option } from "effect"
 import { type TerminalSettings, withDefaults } from "../../../domain/settings/Settings.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { Settings } from "../../../services/settings/Settings.ts"
 import { say, type SlashCommand } from "./ChatSession.ts"
-
-/** The slash command `/theme`: changes the colours of the chat, and saves the choice in the settings. */
 
 type Theme = TerminalSettings["theme"]
 

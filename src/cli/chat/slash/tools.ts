@@ -1,3 +1,5 @@
+/** The slash commands `/tools`, `/agents` and `/mcp`: list what the model can use. */
+
 import { Effect } from "effect"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { ApprovalMode } from "../../../domain/tools/Approval.ts"
@@ -7,8 +9,6 @@ import type { Tool } from "../../../services/tools/Tool.ts"
 import { definitions } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
 import { type ChatSession, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/tools`, `/agents` and `/mcp`: list what the model can use. */
 
 /** Whether a tool asks before it runs, as far as this is known before a call. */
 const approvalText = (mode: ApprovalMode, { kind }: Tool): string => {

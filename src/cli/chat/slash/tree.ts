@@ -1,10 +1,10 @@
+/** The slash commands `/tree` and `/label`: show the session as a tree, go to a message in it, and label messages. */
+
 import { Clock, Effect, Ref, Result, Schema } from "effect"
 import { EntryId } from "../../../domain/conversation/Conversation.ts"
 import type { BranchOutcome } from "../../../services/chat/Branch.ts"
 import { treeText } from "../../output/TreeText.ts"
 import { type ChatSession, say, type SlashCommand, tableColumns } from "./ChatSession.ts"
-
-/** The slash commands `/tree` and `/label`: show the session as a tree, go to a message in it, and label messages. */
 
 const decodeId = Schema.decodeUnknownResult(EntryId)
 

@@ -1,3 +1,8 @@
+/**
+ * What the agent tried: its calls in one list, each with how it ended. At the end, the last results of commands and checks are read from
+ * it, and the failures that nothing has ended.
+ */
+
 import type { Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
 import { isDryRun } from "../../actions/ProgramTask.ts"
@@ -12,11 +17,6 @@ import { type CheckKind, checksOf, isMilestone, programsOf, provesSuccess, runPr
 import { type Commit, type CommitLog, commitsAfter, makesCommit } from "./Commits.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { failureText, shortSubject } from "./ToolFailures.ts"
-
-/**
- * What the agent tried: its calls in one list, each with how it ended. At the end, the last results of commands and checks are read from
- * it, and the failures that nothing has ended.
- */
 
 /** The last run of a command. */
 export interface CommandRun {

@@ -1,3 +1,5 @@
+/** The state of the work in the snapshot with which a log begins: no entry of the log has what it stands for. */
+
 import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
@@ -6,8 +8,6 @@ import type { Snapshot } from "../Snapshot.ts"
 import { addCommand, type Attempts } from "./Attempts.ts"
 import { type FileHistory, fileHeadings } from "./FileHistory.ts"
 import type { TodoHistory } from "./TodoHistory.ts"
-
-/** The state of the work in the snapshot with which a log begins: no entry of the log has what it stands for. */
 
 /** Matches a file in a list. */
 const listedFile = /^ *(.*?)(?: (h_[a-z2-7]+))?(?: \((created|deleted)\))?$/

@@ -1,8 +1,8 @@
+/** What shell commands are about: the programs they run, the checks among them, and whether a check passed. */
+
 import { asksAboutItself, isDryRun, takesValue, taskWords } from "../../actions/ProgramTask.ts"
 import { type SimpleCommand, simpleCommands } from "../../actions/ShellLine.ts"
 import { lastUnits } from "../../text/Bytes.ts"
-
-/** What shell commands are about: the programs they run, the checks among them, and whether a check passed. */
 
 /** A kind of check that projects run over and over; its last result is part of a handover. */
 export type CheckKind = "tests" | "types" | "lint" | "build"

@@ -1,9 +1,9 @@
+/** The commits of a conversation: those that commands made, but for those that a reset, a revert or an amended commit took back. */
+
 import { isDryRun } from "../../actions/ProgramTask.ts"
 import { gitTasksOf } from "../../actions/ShellEffects.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import { liesIn } from "./FileHistory.ts"
-
-/** The commits of a conversation: those that commands made, but for those that a reset, a revert or an amended commit took back. */
 
 /** A commit, as git confirmed it. */
 export interface Commit {

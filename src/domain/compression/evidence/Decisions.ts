@@ -1,6 +1,6 @@
-import { sentence } from "./UserRequests.ts"
-
 /** Sentences in which the agent states a decision and its reason. */
+
+import { sentence } from "./UserRequests.ts"
 
 const settled =
   /\b(?:decided|decision|I'll (?:use|go with|keep|switch|take)|going with|instead of|because|root cause|the (?:issue|problem|bug|cause|fix) (?:is|was)|turns out|chose|opted|rather than|the approach|trade-?off)\b/i

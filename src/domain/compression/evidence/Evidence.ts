@@ -1,3 +1,5 @@
+/** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
+
 import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
@@ -54,8 +56,6 @@ import { approvedPlanIn, isApproval, proposedPlanIn, taskSource } from "./TaskTe
 import { followIssues, noTodos, recordTodos, type TodoHistory } from "./TodoHistory.ts"
 import { decisiveCommand, failureText, isFailure, reasonText, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
-
-/** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
 
 /** A verbatim text, and the entry that holds it. */
 export interface QuotedText {

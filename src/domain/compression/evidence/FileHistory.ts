@@ -1,3 +1,5 @@
+/** The files that calls read, changed, created and deleted, the file touched last at the end. */
+
 import type { Action } from "../../actions/Action.ts"
 import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
@@ -5,8 +7,6 @@ import type { Handle } from "../../content/Handle.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
-
-/** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
 /** Stand in a snapshot above the files that were changed, and those that were only read. */
 export const fileHeadings = { changed: "changed:", read: "read, but not changed:" }

@@ -1,7 +1,7 @@
+/** How much the names, paths and numbers of a conversation were used, recent uses counting more. */
+
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { type AnchorKind, eachAnchor } from "../Anchors.ts"
-
-/** How much the names, paths and numbers of a conversation were used, recent uses counting more. */
 
 /** An exact fact and its weight. */
 export interface Anchor {

@@ -1,10 +1,10 @@
-import { asksAboutItself, isHarmlessDryRun, takesValue, taskWords } from "../../actions/ProgramTask.ts"
-import { programsOf, readers, type RunProgram, runPrograms } from "./Commands.ts"
-
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
  * them, the parts of a command line that only choose which lines of the output are shown.
  */
+
+import { asksAboutItself, isHarmlessDryRun, takesValue, taskWords } from "../../actions/ProgramTask.ts"
+import { programsOf, readers, type RunProgram, runPrograms } from "./Commands.ts"
 
 /** Programs whose tasks are named by verbs. */
 const tasked =

@@ -1,6 +1,6 @@
-import { anchorKindOf } from "../Anchors.ts"
-
 /** Names that every program has, and a name without the variable before it. */
+
+import { anchorKindOf } from "../Anchors.ts"
 
 /** Modules, members and built-in names of common languages, which every agent knows. */
 const standard =

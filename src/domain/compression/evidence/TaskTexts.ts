@@ -1,11 +1,11 @@
+/** Which calls and words hold the text of the task: those that read an issue, a ticket or a plan, and those that had a plan approved. */
+
 import { Predicate } from "effect"
 import { commandIn, pathsIn, toolKind } from "../../actions/AgentTools.ts"
 import { answerText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { textsBetween } from "../../text/TextsBetween.ts"
 import type { Edit } from "./FileHistory.ts"
-
-/** Which calls and words hold the text of the task: those that read an issue, a ticket or a plan, and those that had a plan approved. */
 
 const issueCommand = /\b(?:gh|glab) (?:issue|pr) view\b[^|;&]*|\bbd show\b[^|;&]*/
 const issueTool = /(?:get|view|read|fetch)_?(?:issue|ticket|story)/i

@@ -1,3 +1,5 @@
+/** Whether a call failed, what it was about, and the lines that say why. */
+
 import type { Action, Command } from "../../actions/Action.ts"
 import { subjectArguments } from "../../actions/AgentTools.ts"
 import { scriptResult } from "../../actions/ExecScript.ts"
@@ -10,8 +12,6 @@ import type { UserReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText } from "../../transcripts/voice/Voice.ts"
 import { isEmptySearch, succeeded } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
-
-/** Whether a call failed, what it was about, and the lines that say why. */
 
 const tellingWord =
   /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|exited with code|invalid|unexpected|refused/i

@@ -1,3 +1,5 @@
+/** What the user wrote: the requests of a conversation, the constraints in them, and a witness of exact words. */
+
 import { type Content, isText, type Part, withOutput } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
@@ -12,8 +14,6 @@ import {
 import { questionBefore, questionOf, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, voicesOf } from "../../transcripts/voice/Voice.ts"
 import type { UserWords } from "../Snapshot.ts"
-
-/** What the user wrote: the requests of a conversation, the constraints in them, and a witness of exact words. */
 
 /** An exact span of a text part, from character `start` to `end`. */
 export interface Span {

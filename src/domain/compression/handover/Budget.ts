@@ -1,3 +1,5 @@
+/** Divides the budget of a snapshot that code writes among its sections, and fits texts into their shares. */
+
 import { escape as escapeRegExp } from "effect/RegExp"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
@@ -6,8 +8,6 @@ import type { Evidence } from "../evidence/Evidence.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { amongOthers } from "../SnapshotShorthand.ts"
-
-/** Divides the budget of a snapshot that code writes among its sections, and fits texts into their shares. */
 
 /**
  * Options of the extractive snapshot. Code writes it from evidence alone, without a model, so the same conversation always

@@ -1,3 +1,5 @@
+/** Selects the statements of an earlier snapshot that the next one carries on. */
+
 import type { Evidence } from "../evidence/Evidence.ts"
 import {
   emptySnapshot,
@@ -10,8 +12,6 @@ import {
 import { newestFirst, withinBudget } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
 import { repeating } from "./WrittenSections.ts"
-
-/** Selects the statements of an earlier snapshot that the next one carries on. */
 
 /** Lines of an earlier snapshot that code writes anew each time, from the log or from the snapshot with which it begins. */
 const rewritten =

@@ -1,3 +1,8 @@
+/**
+ * Lists the commands that left something: open failures, refusals and what was published first, then the others that did not fail. What only
+ * looked left nothing, a failure that a success ended is no state, and the last result of each check has its own line.
+ */
+
 import { firstUnits } from "../../text/Bytes.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
@@ -6,11 +11,6 @@ import { checksOf, isMilestone } from "../evidence/Commands.ts"
 import { isLook, leavesMore, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { fitting, type ListedLine, listedLine, newestFirst, ofEntry } from "./Budget.ts"
-
-/**
- * Lists the commands that left something: open failures, refusals and what was published first, then the others that did not fail. What only
- * looked left nothing, a failure that a success ended is no state, and the last result of each check has its own line.
- */
 
 /** An argument that is a here-document: `-m "$(cat <<'EOF' …)"`. Its first line tells what the command is about. */
 const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n[^\S\n]*\1\s*\)|$(?![^]))/g

@@ -1,3 +1,9 @@
+/**
+ * A digest of messages for a model that summarises them: what the user and the agent said whole, each call on one line with
+ * the ends of its result, failures whole. Only the head of a record stands at the margin, so that no text in it can pass for
+ * another record.
+ */
+
 import { actionsOf } from "../../actions/Actions.ts"
 import { answerText, printedText } from "../../actions/ToolResults.ts"
 import { isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
@@ -16,12 +22,6 @@ import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
 import { byEnds, endsOf, largestScale, newestFirst, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
-
-/**
- * A digest of messages for a model that summarises them: what the user and the agent said whole, each call on one line with
- * the ends of its result, failures whole. Only the head of a record stands at the margin, so that no text in it can pass for
- * another record.
- */
 
 /** The kinds of records, the first to be left out first. */
 const kinds = ["call", "program", "report", "agent", "failure", "earlier", "user"] as const

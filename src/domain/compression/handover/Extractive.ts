@@ -1,3 +1,8 @@
+/**
+ * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
+ * learned), then an index of names.
+ */
+
 import type { Entry } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
@@ -28,11 +33,6 @@ import { choiceText, focusSides } from "./FocusQuestion.ts"
 import { indexedNames, indexItems, isIndex, namesIn, rankedNames, namedPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { clippedStatements } from "./WrittenSections.ts"
-
-/**
- * The snapshot that code writes, without a model: a handover (the user's words, where the work stands, what was done and
- * learned), then an index of names.
- */
 
 /** A snapshot, its text within the budget, and the audit of its facts. */
 export interface ExtractedSnapshot {

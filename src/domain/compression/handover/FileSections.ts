@@ -1,10 +1,10 @@
+/** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or named. */
+
 import { shortLine } from "../../text/OneLine.ts"
 import { type FileState, fileHeadings } from "../evidence/FileHistory.ts"
 import { type SectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { type ListedLine, listedLine, listing, type Material, newestFirst, partOf, type SectionPart } from "./Budget.ts"
 import { isTransient } from "./NameIndex.ts"
-
-/** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or named. */
 
 /** Lines of an edit that are shown, and characters of each. */
 const shownEdit = { lines: 10, chars: 140 }

@@ -1,8 +1,8 @@
+/** What a conversation is about, as a list from which the user chooses what a compression keeps above all. */
+
 import { isOpenTodo } from "../../actions/Action.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
-
-/** What a conversation is about, as a list from which the user chooses what a compression keeps above all. */
 
 /** Choices of each kind, and characters of one. */
 const maxChoices = 6

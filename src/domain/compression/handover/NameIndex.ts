@@ -1,3 +1,5 @@
+/** The index of a snapshot: names that the agent is likely to need again. */
+
 import { isHandle } from "../../content/Handle.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
@@ -8,8 +10,6 @@ import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { isSectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
 import { sideBySide } from "./Budget.ts"
-
-/** The index of a snapshot: names that the agent is likely to need again. */
 
 /** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/

@@ -1,3 +1,5 @@
+/** The sections of the snapshot that code writes, each within its share of the budget. */
+
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { shortLine } from "../../text/OneLine.ts"
@@ -39,8 +41,6 @@ import { fileParts } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
 import { shownMessages } from "./UserMessages.ts"
 import { writtenParts } from "./WrittenSections.ts"
-
-/** The sections of the snapshot that code writes, each within its share of the budget. */
 
 /** Returns the parts with the user's messages, what came with them, and the goal that an earlier summary has. */
 const goalParts = ({ evidence, messages, options }: Material): ReadonlyArray<SectionPart> => {

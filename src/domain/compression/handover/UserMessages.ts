@@ -1,10 +1,10 @@
+/** Shows every message of the user in a snapshot: whole where they fit, the long ones by their beginning and end. */
+
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { clippedWordsItem, labelled, type SnapshotItem, statement, userWordsItem } from "../Snapshot.ts"
 import { cost } from "./Budget.ts"
-
-/** Shows every message of the user in a snapshot: whole where they fit, the long ones by their beginning and end. */
 
 /** Stands above the latest message. */
 const latestLabel = "latest request"

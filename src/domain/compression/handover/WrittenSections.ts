@@ -1,3 +1,8 @@
+/**
+ * Adds what a model wrote to the sections that code writes. The log decides about files, checks and the user's words; the
+ * model about intent, reasons and the next step. Nothing is said twice.
+ */
+
 import { firstUnits } from "../../text/Bytes.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import {
@@ -11,11 +16,6 @@ import {
   userWordsIn
 } from "../Snapshot.ts"
 import { partOf, type SectionPart } from "./Budget.ts"
-
-/**
- * Adds what a model wrote to the sections that code writes. The log decides about files, checks and the user's words; the
- * model about intent, reasons and the next step. Nothing is said twice.
- */
 
 /** Sections in which the model's statements come first. */
 const byJudgement: ReadonlySet<SectionName> = new Set(["overall_goal", "key_knowledge", "task_state"])

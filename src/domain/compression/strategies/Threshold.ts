@@ -1,6 +1,6 @@
-import type { Strategy } from "../Strategy.ts"
-
 /** When a conversation is compressed: the same for chats, prompts of `effect/ai`, `Compress.*` and the gateway. */
+
+import type { Strategy } from "../Strategy.ts"
 
 /**
  * Returns the share of the window above which a conversation is compressed: the local setting, else the experiment's. A 0

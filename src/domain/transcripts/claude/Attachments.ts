@@ -1,8 +1,8 @@
+/** What Claude Code shows to the model beside a message, which it records as attachments. */
+
 import { type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { type Piece, textPiece } from "../ExactParts.ts"
 import { textAt } from "../JsonRecord.ts"
-
-/** What Claude Code shows to the model beside a message, which it records as attachments. */
 
 type Shown = ReadonlyArray<Piece | string | undefined>
 

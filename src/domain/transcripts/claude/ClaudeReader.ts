@@ -1,3 +1,10 @@
+/**
+ * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
+ * its root.
+ *
+ * One file: turns, queued messages and compactions are laid out together.
+ */
+
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
@@ -29,13 +36,6 @@ import {
 import { beforeAll, type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
 import { decodeClaude, ignoredKinds, synthetic, type CopiesState, isCopied } from "./Record.ts"
 import { Tree } from "./Tree.ts"
-
-/**
- * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
- * its root.
- *
- * One file: turns, queued messages and compactions are laid out together.
- */
 
 interface Turn {
   readonly _tag: "Model" | "Answers" | "Other"

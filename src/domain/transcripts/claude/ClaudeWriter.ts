@@ -1,3 +1,8 @@
+/**
+ * Writes Claude Code transcripts: one message a line, each the child of the previous one. Blocks that the Anthropic API
+ * would refuse are not in a line's own form, but among its exact parts.
+ */
+
 import {
   type Content,
   isCall,
@@ -34,11 +39,6 @@ import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, isoTime } from "../WrittenRecords.ts"
 import { nativeMessage } from "./Line.ts"
 import { synthetic } from "./Record.ts"
-
-/**
- * Writes Claude Code transcripts: one message a line, each the child of the previous one. Blocks that the Anthropic API
- * would refuse are not in a line's own form, but among its exact parts.
- */
 
 /** The text that Claude Code writes for an empty message, because the API accepts none. */
 const noContent = "(no content)"

@@ -1,3 +1,5 @@
+/** The lines of a transcript: the message of each, its place in the tree, in time and in the file, and which of them are copies. */
+
 import type { Author } from "../../conversation/Conversation.ts"
 import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
@@ -30,8 +32,6 @@ import { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { attachmentPieces } from "./Attachments.ts"
 import { type Boundary, type ClaudeRecord, decodeClaude, type MessageKind } from "./Record.ts"
-
-/** The lines of a transcript: the message of each, its place in the tree, in time and in the file, and which of them are copies. */
 
 /** A block of a message. */
 export type Block = Piece | OpenAnswer

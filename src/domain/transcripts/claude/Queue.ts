@@ -1,10 +1,10 @@
+/** The queue of messages that the user typed while the agent worked. */
+
 import type { Locate } from "../ExactParts.ts"
 import { isProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { type Line, type Moment, byTime, isBefore, type Block, wordsIn, readContent } from "./Line.ts"
 import type { ClaudeRecord } from "./Record.ts"
-
-/** The queue of messages that the user typed while the agent worked. */
 
 /** A message that waits. */
 export interface Queued extends Moment {

@@ -1,14 +1,14 @@
+/**
+ * Decodes a record of Claude Code, but for the blocks of a message and what is attached. The conversation, the facts of a session and
+ * what is new in a version are folds over it.
+ */
+
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
 import { kindAt, kindsIn, textAt, timeAt, withCost } from "../JsonRecord.ts"
 import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
-
-/**
- * Decodes a record of Claude Code, but for the blocks of a message and what is attached. The conversation, the facts of a session and
- * what is new in a version are folds over it.
- */
 
 /** The model of lines that no model wrote. */
 export const synthetic = "<synthetic>"

@@ -1,7 +1,7 @@
+/** The records of a transcript as a tree, and the conversation on the way from its root to its latest message. */
+
 import { type Problem, recordProblem } from "../Problem.ts"
 import { type Line, byTime, isBefore, firstBy } from "./Line.ts"
-
-/** The records of a transcript as a tree, and the conversation on the way from its root to its latest message. */
 
 /** The tree of records read so far. */
 export class Tree {

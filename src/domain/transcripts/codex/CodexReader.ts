@@ -1,3 +1,5 @@
+/** Reads Codex CLI rollouts: the conversation is a fold over their records. */
+
 import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
@@ -21,8 +23,6 @@ import { Skipped } from "../Skipped.ts"
 import { type Compaction, type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedMessage, carrier, continuesMessage, type ItemMessage, messageOf, withMarks, readItem } from "./Items.ts"
 import { type CodexRecord, type CopiesState, decodeCodex, endsCopies, folderIn, ignoredKinds } from "./Record.ts"
-
-/** Reads Codex CLI rollouts: the conversation is a fold over their records. */
 
 /** A message that later items may extend. */
 interface Turn {

@@ -1,3 +1,10 @@
+/**
+ * Writes Codex CLI rollouts. Every message is read back before it is written. When the items of its own form would not give the same
+ * parts, the first one carries the exact parts besides.
+ *
+ * One file: the items and the records of one format and direction.
+ */
+
 import {
   type Content,
   isCall,
@@ -35,13 +42,6 @@ import type { Transcript, Writer } from "../Transcript.ts"
 import { authorInCodex } from "../voice/Voice.ts"
 import { clock, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
 import { carrier, continuesMessage, escaped, type ItemMessage, messageOf, objectOf, readItem } from "./Items.ts"
-
-/**
- * Writes Codex CLI rollouts. Every message is read back before it is written. When the items of its own form would not give the same
- * parts, the first one carries the exact parts besides.
- *
- * One file: the items and the records of one format and direction.
- */
 
 /** Replaces lone surrogates by U+FFFD in Codex's own form: it refuses a line that contains one. */
 const wellFormed = (record: Json): Json => {

@@ -1,3 +1,8 @@
+/**
+ * Reads the response items of Codex, each by its own form or by what this program wrote beside it: messages, reasoning, calls and
+ * results.
+ */
+
 import { exitCode } from "../../actions/ToolResults.ts"
 import { type Content, isPart } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
@@ -23,11 +28,6 @@ import { exactPieces, marksOf, markedAuthor, readMarks, splitAuthorNote } from "
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { agentMessage, recordedSpeaker } from "./Record.ts"
-
-/**
- * Reads the response items of Codex, each by its own form or by what this program wrote beside it: messages, reasoning, calls and
- * results.
- */
 
 /** The message of a response item. */
 export interface ItemMessage {

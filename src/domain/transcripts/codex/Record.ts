@@ -1,12 +1,12 @@
-import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
-import { natural, kindAt, kindsIn, textAt, timeAt } from "../JsonRecord.ts"
-import { broken } from "../Problem.ts"
-
 /**
  * Decodes a record of a Codex CLI rollout: `{timestamp, type, payload}`. Files of 2025 hold the session's record and the response
  * items without this wrapper, one a line. The conversation and the facts of a session are folds over these records.
  */
+
+import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { natural, kindAt, kindsIn, textAt, timeAt } from "../JsonRecord.ts"
+import { broken } from "../Problem.ts"
 
 /** Records that this program knows and does not read. */
 export const ignoredKinds = kindsIn({

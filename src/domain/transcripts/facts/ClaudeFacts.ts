@@ -1,3 +1,5 @@
+/** The facts of a session of Claude Code. */
+
 import type { Json } from "../../text/JsonObject.ts"
 import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude, isCopied } from "../claude/Record.ts"
@@ -15,8 +17,6 @@ import {
   noteTime,
   type ScanState
 } from "./ScanState.ts"
-
-/** The facts of a session of Claude Code. */
 
 /** Attachments that change the tools or instructions. */
 const attachmentChanges: Readonly<Record<string, CacheChange>> = {

@@ -1,3 +1,5 @@
+/** Detects the format of a file from its first lines. */
+
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { decodeClaude, ignoredKinds } from "../claude/Record.ts"
@@ -6,8 +8,6 @@ import { decodeOpencode } from "../opencode/Record.ts"
 import * as pi from "../pi/Record.ts"
 import { isRecordList, recordsByLine } from "../RecordList.ts"
 import type { SourceFormat } from "../Transcript.ts"
-
-/** Detects the format of a file from its first lines. */
 
 const piKinds = new Set([...pi.ignoredKinds, ...pi.readKinds])
 const codexKinds = new Set([...codex.ignoredKinds, ...codex.readKinds, "response_item", "event_msg"])

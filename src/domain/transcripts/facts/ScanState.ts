@@ -1,3 +1,5 @@
+/** What lists and accounts need of a session, gathered record by record. */
+
 import type { Part } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
 import { titleOf } from "../../session/SessionHead.ts"
@@ -7,8 +9,6 @@ import { textAt } from "../JsonRecord.ts"
 import { isBareCommand, snapshotTitle, typedTitle } from "../PromptTitle.ts"
 import { isClosed, markedAuthor, type Marks, splitAuthorNote } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
-
-/** What lists and accounts need of a session, gathered record by record. */
 
 /** Something that happened between two requests and can change what a prompt cache knows. */
 export type CacheChange =

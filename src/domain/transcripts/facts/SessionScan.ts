@@ -1,3 +1,9 @@
+/**
+ * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
+ *
+ * The facts of Claude Code have a file of their own.
+ */
+
 import { Schema } from "effect"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { Usage } from "../../tokens/Tokens.ts"
@@ -21,12 +27,6 @@ import {
   partsOf,
   type ScanState
 } from "./ScanState.ts"
-
-/**
- * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
- *
- * The facts of Claude Code have a file of their own.
- */
 
 const scanCodex = (state: ScanState, json: Json): void => {
   const record = decodeCodex(json)

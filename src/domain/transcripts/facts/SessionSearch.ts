@@ -1,3 +1,5 @@
+/** Searches the texts of a session's records for words or for a pattern. */
+
 import { escape } from "effect/RegExp"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { lineEnd } from "../../text/Lines.ts"
@@ -6,8 +8,6 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { decodeClaude } from "../claude/Record.ts"
 import { textAt } from "../JsonRecord.ts"
 import { authorOf, typedText } from "../voice/Voice.ts"
-
-/** Searches the texts of a session's records for words or for a pattern. */
 
 /** What a search looks for: a message with all of these words, or a line that matches a pattern. */
 export type SessionQuery =

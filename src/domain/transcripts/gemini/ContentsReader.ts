@@ -1,3 +1,5 @@
+/** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
+
 import { Result, Schema, SchemaIssue } from "effect"
 import { type Content, ContentShape, isText, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
@@ -13,8 +15,6 @@ import { splitAuthorNote } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Step, Transcript } from "../Transcript.ts"
 import { isEnvironment, snapshotLook, isSummary } from "./GeminiMessage.ts"
-
-/** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 
 const isContent = Schema.is(ContentShape)
 

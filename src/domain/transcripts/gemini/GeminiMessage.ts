@@ -1,3 +1,8 @@
+/**
+ * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one
+ * or two messages; some in the user's role are Gemini CLI's own: its environment, and the snapshot of a compression.
+ */
+
 import { acknowledgement } from "../../compression/strategies/gemini/Conclusion.ts"
 import { type Part, plainText, isCall, isPart, isResponse, isText, isThought } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
@@ -20,11 +25,6 @@ import { exactPieces, markedAuthor, readMarks, splitAuthorNote } from "../Record
 import { authorOf } from "../voice/Voice.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { decodeGeminiMessage, type GeminiRecord } from "./Record.ts"
-
-/**
- * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one
- * or two messages; some in the user's role are Gemini CLI's own: its environment, and the snapshot of a compression.
- */
 
 /** Whether a message in the user's role begins as the one in which Gemini CLI describes its environment. */
 export const isEnvironment = (parts: ReadonlyArray<Part>): boolean => {

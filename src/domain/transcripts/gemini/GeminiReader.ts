@@ -1,3 +1,9 @@
+/**
+ * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.
+ *
+ * One file: records of one session that replace, repeat and complete each other.
+ */
+
 import { absurd } from "effect"
 import { isCall, isText, isThought, type Part } from "../../content/Content.ts"
 import type { Draft } from "../../conversation/Conversation.ts"
@@ -14,12 +20,6 @@ import { Skipped } from "../Skipped.ts"
 import { type Compaction, type LineReader, recordReader, type Transcript, VisibleMessages } from "../Transcript.ts"
 import { folderIn, isSummary, messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
-
-/**
- * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.
- *
- * One file: records of one session that replace, repeat and complete each other.
- */
 
 // --- from records to messages -----------------------------------------------------------------------------------------
 

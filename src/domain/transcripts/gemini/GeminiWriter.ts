@@ -1,3 +1,10 @@
+/**
+ * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
+ * parts, the exact parts are stored besides.
+ *
+ * One file: the ids, records and checkpoints of one format and direction.
+ */
+
 import {
   type Content,
   isCall,
@@ -22,13 +29,6 @@ import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { clock, digitsOf, Ids, isoTime, uuidOf } from "../WrittenRecords.ts"
 import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
 import { Flow, sameMessage } from "./GeminiReader.ts"
-
-/**
- * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
- * parts, the exact parts are stored besides.
- *
- * One file: the ids, records and checkpoints of one format and direction.
- */
 
 // --- records ----------------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,12 @@
-import { isJson, type Json } from "../../text/JsonObject.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
-import { natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
-import { broken } from "../Problem.ts"
-
 /**
  * Decodes a record of Gemini CLI: a line of a session, or an element of an older session that is one document. The conversation and
  * the facts of a session are folds over these records.
  */
+
+import { isJson, type Json } from "../../text/JsonObject.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { broken } from "../Problem.ts"
 
 /** Messages that this program knows and does not read. The last two are those of a user that Gemini CLI leaves out as well. */
 export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning", "command", "blank message"])

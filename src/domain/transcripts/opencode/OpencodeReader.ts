@@ -1,3 +1,5 @@
+/** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
+
 import { absurd } from "effect"
 import type { Draft } from "../../conversation/Conversation.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
@@ -8,8 +10,6 @@ import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { clearedResult, type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { decodeOpencode, decodePart, ignoredKinds, type OpencodePart, type OpencodeRecord } from "./Record.ts"
-
-/** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
 
 type Session = Extract<OpencodeRecord, { readonly _tag: "Session" }>
 type Compaction = Extract<OpencodePart, { readonly _tag: "Compaction" }>

@@ -1,3 +1,8 @@
+/**
+ * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
+ * opencode puts it into its own database.
+ */
+
 import {
   type Content,
   isCall,
@@ -16,11 +21,6 @@ import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
 import { visibleAtEnd, type Writer } from "../Transcript.ts"
 import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
-
-/**
- * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
- * opencode puts it into its own database.
- */
 
 /** The version of opencode whose form this is. */
 const version = "1.18.33"

@@ -1,3 +1,8 @@
+/**
+ * Decodes what opencode records: a row of its database (`kind` is the table: session, message or part), or an element of the document
+ * that `opencode export` writes. The conversation and the facts of a session are folds over these records.
+ */
+
 import { messageMedia } from "../../content/MediaBlocks.ts"
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
@@ -5,11 +10,6 @@ import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
 import { instant, kindsIn, natural, textAt, usageOf as recordedUsage, withCost } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
-
-/**
- * Decodes what opencode records: a row of its database (`kind` is the table: session, message or part), or an element of the document
- * that `opencode export` writes. The conversation and the facts of a session are folds over these records.
- */
 
 /** Parts and rows that this program knows and does not read. A text is one that opencode ignores, too. */
 export const ignoredKinds = kindsIn({

@@ -1,3 +1,5 @@
+/** Reads Pi sessions: the conversation is the path from the root of a tree to its last entry. */
+
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
@@ -20,8 +22,6 @@ import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { decodePi, ignoredKinds, type PiRecord } from "./Record.ts"
-
-/** Reads Pi sessions: the conversation is the path from the root of a tree to its last entry. */
 
 /** What an entry says. */
 interface Said {

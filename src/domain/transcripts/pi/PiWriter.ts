@@ -1,3 +1,5 @@
+/** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
+
 import {
   isCall,
   isErrorResponse,
@@ -33,8 +35,6 @@ import type { Transcript, Writer } from "../Transcript.ts"
 import { clock, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
 import { nativeEntry } from "./PiReader.ts"
 import { unknownModel } from "./Record.ts"
-
-/** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
 const signature = (key: string, { thoughtSignature }: Part) =>
   thoughtSignature === undefined ? {} : { [key]: thoughtSignature }

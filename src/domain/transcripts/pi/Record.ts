@@ -1,12 +1,12 @@
-import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
-import { kindAt, textAt, timeAt, usageOf, withCost } from "../JsonRecord.ts"
-import { broken } from "../Problem.ts"
-
 /**
  * Decodes an entry of a Pi session: a header, then a list of entries (version 1) or a tree whose last entry is the leaf (versions 2
  * and 3). The conversation and the facts of a session are folds over these records.
  */
+
+import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { kindAt, textAt, timeAt, usageOf, withCost } from "../JsonRecord.ts"
+import { broken } from "../Problem.ts"
 
 /** The model of answers without a model. */
 export const unknownModel = "unknown"

@@ -1,10 +1,3 @@
-import { Predicate } from "effect"
-import { toolKind } from "../../actions/AgentTools.ts"
-import { isErrorResponse, isResponse, outputText, type Part } from "../../content/Content.ts"
-import { responseText } from "../../content/MediaBlocks.ts"
-import { isJson, jsonsAt } from "../../text/JsonObject.ts"
-import { parsedOrUndefined } from "../../text/JsonText.ts"
-
 /**
  * What the user said in the result of a call: answers to questions, and why a call was refused. Agents record both as results, in
  * sentences of their own, of which this file has the table.
@@ -12,6 +5,13 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
  * A result can hold anything that a tool read. So words count as the user's only in the results of tools that ask, and in a result
  * that is nothing but the agent's sentence for a refusal, recorded as a failure.
  */
+
+import { Predicate } from "effect"
+import { toolKind } from "../../actions/AgentTools.ts"
+import { isErrorResponse, isResponse, outputText, type Part } from "../../content/Content.ts"
+import { responseText } from "../../content/MediaBlocks.ts"
+import { isJson, jsonsAt } from "../../text/JsonObject.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
 
 /** What the user said in place of a call, or as its result. */
 export interface UserReply {

@@ -1,9 +1,3 @@
-import { isMedia, isResponse, isText, type Part } from "../../content/Content.ts"
-import { responseText } from "../../content/MediaBlocks.ts"
-import type { Author, Draft } from "../../conversation/Conversation.ts"
-import { userReply } from "./ResultVoice.ts"
-import { type ElementForm, type PassageForm, voiceForms, type VoiceForms } from "./VoiceForms.ts"
-
 /**
  * Decides whose words are whose. Agents record in the user's role what programs and other agents wrote, too: as messages of their
  * own, which readers recognise by flags and give an author, and as elements and passages within a text. `VoiceForms.ts` lists
@@ -20,6 +14,12 @@ import { type ElementForm, type PassageForm, voiceForms, type VoiceForms } from 
  * - A passage begins with its fixed words, where the text begins or after other forms there.
  * - Lines that announce an element or explain it belong to it.
  */
+
+import { isMedia, isResponse, isText, type Part } from "../../content/Content.ts"
+import { responseText } from "../../content/MediaBlocks.ts"
+import type { Author, Draft } from "../../conversation/Conversation.ts"
+import { userReply } from "./ResultVoice.ts"
+import { type ElementForm, type PassageForm, voiceForms, type VoiceForms } from "./VoiceForms.ts"
 
 /** Who speaks. */
 export type Speaker = "user" | "model" | "program" | "agent"

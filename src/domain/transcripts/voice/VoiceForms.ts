@@ -1,6 +1,6 @@
-import { runtimeMark } from "../../text/RuntimeMark.ts"
-
 /** What agents record in the user's role without being told by the user: a table for each agent. `Voice.ts` reads them. */
+
+import { runtimeMark } from "../../text/RuntimeMark.ts"
 
 /** Elements that one speaker writes, with what tells them from ordinary text. */
 export interface ElementForm {

@@ -1,3 +1,5 @@
+/** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */
+
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { addUsage, type Usage } from "../../tokens/Tokens.ts"
@@ -6,8 +8,6 @@ import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isCompaction } from "../ModelState.ts"
-
-/** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */
 
 const errorTypes: Readonly<Record<number, string>> = { 401: "authentication_error", 429: "rate_limit_error" }
 

@@ -1,3 +1,5 @@
+/** Messages of Anthropic's Messages API. */
+
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import {
@@ -13,8 +15,6 @@ import {
   shortText
 } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
-
-/** Messages of Anthropic's Messages API. */
 
 const textBlock = (part: Part) => ({ type: "text", text: shortText(part) })
 

@@ -1,11 +1,11 @@
+/** Passes on answers of Anthropic's Messages API. */
+
 import type { Part } from "../../content/Content.ts"
 import { type Json, jsonAt } from "../../text/JsonObject.ts"
 import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
 import { userBlock } from "./Request.ts"
-
-/** Passes on answers of Anthropic's Messages API. */
 
 /** Media as the client sent them: a file that is no address has an id of this provider. */
 const mediaBlock = (part: Part): Json => {

@@ -1,3 +1,5 @@
+/** Requests in the dialect of Anthropic's Messages API. */
+
 import { Predicate } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { mediaText, mediaType } from "../../content/MediaBlocks.ts"
@@ -16,8 +18,6 @@ import { isCompaction, type Target } from "../ModelState.ts"
 import { withToldSchema } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
-
-/** Requests in the dialect of Anthropic's Messages API. */
 
 type Block = Readonly<Record<string, unknown>>
 interface Message {

@@ -1,3 +1,5 @@
+/** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
+
 import { isThought, type Part } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
@@ -8,8 +10,6 @@ import { blockReader } from "../BlockReader.ts"
 import { openAiFailure, openAiUsage } from "../OpenAi.ts"
 import { faultIn } from "../ProviderFault.ts"
 import { InlineThought, inlineParts } from "./InlineThought.ts"
-
-/** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
 
 /** The reasons of an answer that its server broke off, with the type of the error that this is: DeepSeek, OpenRouter, vLLM, z.ai. */
 const brokenOff: Readonly<Record<string, string>> = {

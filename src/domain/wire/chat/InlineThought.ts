@@ -1,9 +1,9 @@
-import type { Part } from "../../content/Content.ts"
-
 /**
  * Thoughts that stand in the text of an answer, as of servers that do not separate them: Ollama, and vLLM without a parser. They are thoughts only
  * where the text begins with them: anywhere else a model writes about such marks.
  */
+
+import type { Part } from "../../content/Content.ts"
 
 const [opening, closing] = ["<think>", "</think>"]
 

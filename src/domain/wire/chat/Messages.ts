@@ -1,3 +1,5 @@
+/** Messages of OpenAI's Chat Completions, which many other servers speak. */
+
 import { isText, isThought, type Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments } from "../AnswerForm.ts"
@@ -14,8 +16,6 @@ import {
 import { openAiPart } from "../OpenAi.ts"
 import { callsIn } from "./Answer.ts"
 import { inlineParts } from "./InlineThought.ts"
-
-/** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
 const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart> =>
   contentParts(content, message, (block, path) => [[openAiPart(block), { message, path, write: textPart }]])

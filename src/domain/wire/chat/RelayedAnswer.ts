@@ -1,10 +1,10 @@
+/** Passes on answers of OpenAI's Chat Completions API and the many servers that implement it. */
+
 import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
 import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, callsIn, choiceOf, messageOf, textBlock, withCalls, withFields } from "./Answer.ts"
-
-/** Passes on answers of OpenAI's Chat Completions API and the many servers that implement it. */
 
 class ChatStream extends RelayedStream {
   protected override pass(event: SseEvent, data: Json, growth: Growth): string {

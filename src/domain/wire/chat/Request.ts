@@ -1,3 +1,5 @@
+/** Requests to servers of Chat Completions. */
+
 import { type Part, placeholderSignature } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
@@ -13,8 +15,6 @@ import type { Need } from "../LearnedForm.ts"
 import type { Target } from "../ModelState.ts"
 import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAi.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
-
-/** Requests to servers of Chat Completions. */
 
 /** A tool, as a request declares it. */
 export const declaredTool = (tool: ToolDeclaration): Json => ({ type: "function", function: tool })

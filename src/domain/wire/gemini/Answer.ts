@@ -1,3 +1,5 @@
+/** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
+
 import { Result } from "effect"
 import { isPart, type Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
@@ -17,8 +19,6 @@ import {
 import { counted, numberAt } from "../AnswerUsage.ts"
 import { carriedState, type Target } from "../ModelState.ts"
 import { namedPart } from "./Messages.ts"
-
-/** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
 
 /** The one answer that is asked for; undefined where an event has none. */
 export const candidateOf = (response: Json): Json | undefined => jsonsAt(response, "candidates")[0]

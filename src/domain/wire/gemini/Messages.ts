@@ -1,10 +1,10 @@
+/** Contents of the Gemini API, in either spelling of their fields. */
+
 import { Schema } from "effect"
 import { ContentShape, type Part } from "../../content/Content.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { MessageCodec, ReadPart } from "../MessageCodec.ts"
 import { groupOf } from "../MessageCodec.ts"
-
-/** Contents of the Gemini API, in either spelling of their fields. */
 
 const isContent = Schema.is(ContentShape)
 

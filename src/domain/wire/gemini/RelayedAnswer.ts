@@ -1,9 +1,9 @@
+/** Passes on answers of the Gemini API. */
+
 import { type Json, jsonAt } from "../../text/JsonObject.ts"
 import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, candidateOf, isEmptyText, partsOf } from "./Answer.ts"
-
-/** Passes on answers of the Gemini API. */
 
 /** Returns a candidate with other parts. Clients drop a turn without parts, so that it gets an empty text, as from the API. */
 const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => ({

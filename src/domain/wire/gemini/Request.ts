@@ -1,3 +1,5 @@
+/** Contents in the dialect of the Gemini API, from conversations that models of other providers took part in. */
+
 import { type Content, isCall, isResponse, type Part, withOutput, withSignature } from "../../content/Content.ts"
 import { mediaType, responseContent, splitMedia } from "../../content/MediaBlocks.ts"
 import { wireContent } from "../../content/WireContent.ts"
@@ -5,8 +7,6 @@ import { isJson } from "../../text/JsonObject.ts"
 import { objectArguments } from "../AnswerForm.ts"
 import { noWords } from "../Dialogue.ts"
 import { isCarried, stateFor, type Target } from "../ModelState.ts"
-
-/** Contents in the dialect of the Gemini API, from conversations that models of other providers took part in. */
 
 const isBlank = (part: Part): boolean => part.text === "" && Object.keys(part).length === 1
 

@@ -1,11 +1,11 @@
+/** Answers of OpenAI's Responses API: items, finish reasons and counts. */
+
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isCompaction } from "../ModelState.ts"
 import { openAiFailure, openAiUsage } from "../OpenAi.ts"
-
-/** Answers of OpenAI's Responses API: items, finish reasons and counts. */
 
 /** Events that begin an answer. */
 const beginnings: ReadonlySet<unknown> = new Set(["response.created", "response.in_progress", "response.queued"])

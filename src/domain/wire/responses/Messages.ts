@@ -1,3 +1,5 @@
+/** Items of OpenAI's Responses API. */
+
 import type { Content, Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments } from "../AnswerForm.ts"
@@ -15,8 +17,6 @@ import {
   shortText
 } from "../MessageCodec.ts"
 import { openAiPart } from "../OpenAi.ts"
-
-/** Items of OpenAI's Responses API. */
 
 const readContent = ({ content, role }: Json, message: number): ReadonlyArray<ReadPart> => {
   const type = role === "assistant" ? "output_text" : "input_text"

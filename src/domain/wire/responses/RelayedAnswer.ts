@@ -1,3 +1,5 @@
+/** Passes on answers of OpenAI's Responses API. */
+
 import type { Part } from "../../content/Content.ts"
 import { type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
@@ -5,8 +7,6 @@ import { type AnswerRelay, type Ending, RelayedStream } from "../RelayedAnswer.t
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
 import { inputPart } from "./Request.ts"
-
-/** Passes on answers of OpenAI's Responses API. */
 
 /** Returns an item with a message of the gateway. */
 const noteItem = (text: string, at: number) => ({

@@ -1,11 +1,11 @@
+/** Requests to OpenAI's Responses API. */
+
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import type { Json } from "../../text/JsonObject.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf, thinks } from "../OpenAi.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
-
-/** Requests to OpenAI's Responses API. */
 
 /** A tool, as a request declares it. */
 export const declaredTool = (tool: ToolDeclaration): Json => ({ type: "function", ...tool, strict: false })

@@ -1,3 +1,5 @@
+/** The built-in agent for web pages, with the tools that work on a page of its browser. */
+
 import { Effect, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
@@ -6,8 +8,6 @@ import type { Browser, BrowserFailure, BrowserPage, Snapshot, Targets } from "..
 import * as Tool from "../../tools/Tool.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
 import { AgentFailure } from "../AgentRunner.ts"
-
-/** The built-in agent for web pages, with the tools that work on a page of its browser. */
 
 /** Prevents page text from ending the element that marks it as foreign, or from starting another one. */
 const fence = /<(?=\s*\/?\s*browser_page)/gi

@@ -1,10 +1,10 @@
+/** The built-in agent that answers questions about this program, with the manual that it reads. */
+
 import { Effect, Schema } from "effect"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
 import { strategies } from "../../../domain/compression/strategies/Strategies.ts"
 import * as Tool from "../../tools/Tool.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
-
-/** The built-in agent that answers questions about this program, with the manual that it reads. */
 
 /** A page of the manual. */
 interface Page {

@@ -1,8 +1,8 @@
+/** The built-in agent that explores a code base and reports on it. */
+
 import { Schema } from "effect"
 import { localDefaults } from "../../../domain/agent/AgentDefinition.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
-
-/** The built-in agent that explores a code base and reports on it. */
 
 const Location = Schema.Struct({
   FilePath: Schema.String.annotate({ description: "The path, relative to the working folder" }),

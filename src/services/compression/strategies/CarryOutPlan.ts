@@ -1,3 +1,5 @@
+/** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
+
 import { Effect } from "effect"
 import { toolKind } from "../../../domain/actions/AgentTools.ts"
 import { partnersIn } from "../../../domain/compression/AnsweredCalls.ts"
@@ -51,8 +53,6 @@ import {
 } from "./CompressionResults.ts"
 import type { CompressionResult, CompressRequest } from "./CompressRequest.ts"
 import type { RunnerServices } from "./StrategyRunner.ts"
-
-/** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (

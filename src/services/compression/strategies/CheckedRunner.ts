@@ -1,3 +1,9 @@
+/**
+ * Checks a strategy from another program, so that the guarantees of compression hold whatever it returns
+ * (docs/laws.md). Ids, token counts and handles are computed here. A result that breaks a rule is rejected with the
+ * strategy's name; the default strategy then takes over, and the outcome says so.
+ */
+
 import { Cause, Duration, Effect, Fiber, Result, Schema, Scope } from "effect"
 import { brokenRule } from "../../../domain/compression/BrokenRule.ts"
 import {
@@ -31,12 +37,6 @@ import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts
 import { summaryEntries } from "./CompressionResults.ts"
 import { type CompressionResult, type CompressRequest, PlanRefused } from "./CompressRequest.ts"
 import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
-
-/**
- * Checks a strategy from another program, so that the guarantees of compression hold whatever it returns
- * (docs/laws.md). Ids, token counts and handles are computed here. A result that breaks a rule is rejected with the
- * strategy's name; the default strategy then takes over, and the outcome says so.
- */
 
 /** Maximum duration of one compression by a strategy (OpenClaw 2026.9: 180 s for a context engine). */
 const maxCompressTime: Duration.Duration = Duration.minutes(3)

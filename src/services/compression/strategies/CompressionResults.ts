@@ -1,3 +1,5 @@
+/** Makes the results of strategies: no change and why, the messages in place of what is dropped, failures. */
+
 import { Effect } from "effect"
 import {
   FailedSummarizer,
@@ -17,8 +19,6 @@ import { makeEntry } from "../../session/EntryBuilder.ts"
 import type { TokenCountError } from "../../tokens/TokenCounter.ts"
 import type { SummarizerError } from "../summary/Summarizer.ts"
 import type { CompressionResult, CompressRequest } from "./CompressRequest.ts"
-
-/** Makes the results of strategies: no change and why, the messages in place of what is dropped, failures. */
 
 /** Makes the result of a compression that changed nothing, with the reason. */
 export const noop = (reason: NoopReason, before: number, detail?: string): CompressionResult => ({

@@ -1,3 +1,8 @@
+/**
+ * Carries out a compression as Gemini CLI did in March 2026: its split, counts, calls, statuses and layout. The guarantees
+ * of every strategy hold here too: nothing is lost, and every request is legal.
+ */
+
 import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import { witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
@@ -48,11 +53,6 @@ import { type CompressRequest, PlanRefused } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
-
-/**
- * Carries out a compression as Gemini CLI did in March 2026: its split, counts, calls, statuses and layout. The guarantees
- * of every strategy hold here too: nothing is lost, and every request is legal.
- */
 
 const inputOf = (request: CompressRequest) => {
   const items = curatedItems(request.conversation)

@@ -1,6 +1,6 @@
-import { Context, Effect } from "effect"
-
 /** The contract of what makes images smaller. */
+
+import { Context, Effect } from "effect"
 
 /** An image as it is sent: its media type, and its bytes in base64. */
 export interface ImageData {

@@ -1,3 +1,5 @@
+/** Masks old tool results before a request, where that gains enough tokens. */
+
 import { Effect } from "effect"
 import { withOutput } from "../../../domain/content/Content.ts"
 import { responseText } from "../../../domain/content/MediaBlocks.ts"
@@ -6,8 +8,6 @@ import { mask } from "../../../domain/conversation/ToolOutputShortening.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Assembled, AssembleRequest, StrategySession } from "./StrategyRunner.ts"
-
-/** Masks old tool results before a request, where that gains enough tokens. */
 
 /** The end of a command's output shows how the command ended, so it is kept. */
 const shellTool = "run_shell_command"

@@ -1,3 +1,5 @@
+/** The runner of the strategy `openclaw`: summaries in stages, an audit, and facts that code adds below them. */
+
 import { Effect } from "effect"
 import { fileLists, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
@@ -63,8 +65,6 @@ import type { CompressRequest } from "./CompressRequest.ts"
 import { ImageReducer, type Reducer } from "./ImageReducer.ts"
 import type { AssembleRequest, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
-
-/** The runner of the strategy `openclaw`: summaries in stages, an audit, and facts that code adds below them. */
 
 /** The state that the functions of one compaction share. */
 interface Writing {

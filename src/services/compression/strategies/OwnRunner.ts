@@ -1,3 +1,5 @@
+/** Makes a strategy runner of two functions of a program: one cuts, one writes the text in place of the rest. */
+
 import { Effect } from "effect"
 import type { PolicyOptions } from "../../../domain/compression/PolicyOptions.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
@@ -8,8 +10,6 @@ import { unverified } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 import { summaryRunner } from "./SummaryRunner.ts"
-
-/** Makes a strategy runner of two functions of a program: one cuts, one writes the text in place of the rest. */
 
 type Described = Pick<Strategy, "description" | "name">
 

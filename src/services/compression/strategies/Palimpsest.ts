@@ -1,3 +1,5 @@
+/** The ladder of the default strategy: the plan of the policy, then stronger ones while the result does not fit. */
+
 import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import type { PolicyOptions } from "../../../domain/compression/PolicyOptions.ts"
@@ -14,8 +16,6 @@ import { noop } from "./CompressionResults.ts"
 import { type CompressionResult, type CompressRequest } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
-
-/** The ladder of the default strategy: the plan of the policy, then stronger ones while the result does not fit. */
 
 const fitsLimit = (outcome: Domain.Outcome, policy: PolicyOptions): boolean =>
   (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") && outcome.after <= policy.limit

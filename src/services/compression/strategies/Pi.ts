@@ -1,3 +1,5 @@
+/** The runner of the strategy `pi`: one summary of what leaves, and another of the beginning of a split turn. */
+
 import { Effect } from "effect"
 import { fileLists, fileListText, withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import { serialized } from "../../../domain/compression/SerializedConversation.ts"
@@ -21,8 +23,6 @@ import { unverified } from "../summary/WrittenSnapshot.ts"
 import type { CompressRequest } from "./CompressRequest.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 import { askOf, previousSummary, summaryRunner } from "./SummaryRunner.ts"
-
-/** The runner of the strategy `pi`: one summary of what leaves, and another of the beginning of a split turn. */
 
 const serialization = { maxResultChars, thoughts: true, media: false }
 

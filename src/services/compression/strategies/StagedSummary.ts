@@ -1,3 +1,9 @@
+/**
+ * The model's summary in the strategy `gemini`. The model gets the unchanged messages if they fit its window,
+ * otherwise the messages with shortened outputs. If those do not fit either, their parts are summarised separately
+ * and the summaries are joined.
+ */
+
 import { Effect } from "effect"
 import type { SummaryCall } from "../../../domain/compression/Compression.ts"
 import { contextLength } from "../../../domain/compression/Compression.ts"
@@ -9,12 +15,6 @@ import { halving, shortening } from "../../../domain/compression/strategies/gemi
 import { type Content, text, user } from "../../../domain/content/Content.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { SummarizerError } from "../summary/Summarizer.ts"
-
-/**
- * The model's summary in the strategy `gemini`. The model gets the unchanged messages if they fit its window,
- * otherwise the messages with shortened outputs. If those do not fit either, their parts are summarised separately
- * and the summaries are joined.
- */
 
 /** The input of a staged summary. */
 export interface StagedRequest {

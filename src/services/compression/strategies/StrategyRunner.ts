@@ -1,3 +1,5 @@
+/** The contract of a strategy that runs: what it gets, what it returns, and its session with a conversation. */
+
 import type { Effect, Scope } from "effect"
 import type { Decision, Plan } from "../../../domain/compression/Compression.ts"
 import type { PolicyOptions } from "../../../domain/compression/PolicyOptions.ts"
@@ -9,8 +11,6 @@ import type { TempStore } from "../../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import type { Summarizer } from "../summary/Summarizer.ts"
 import type { CompressionResult, CompressRequest, PlanRefused } from "./CompressRequest.ts"
-
-/** The contract of a strategy that runs: what it gets, what it returns, and its session with a conversation. */
 
 /** The services that a strategy may use. */
 export type RunnerServices = Summarizer | TempStore | TokenCounter

@@ -1,3 +1,5 @@
+/** The runners of the built-in strategies, and those that a program adds. */
+
 import { Context } from "effect"
 import type { StrategyName } from "../../../domain/compression/strategies/Strategies.ts"
 import { gemini } from "./Gemini.ts"
@@ -5,8 +7,6 @@ import { openclaw } from "./OpenClaw.ts"
 import { palimpsest } from "./Palimpsest.ts"
 import { pi } from "./Pi.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
-
-/** The runners of the built-in strategies, and those that a program adds. */
 
 /** The runner of each strategy in the registry. */
 export const runners: Readonly<Record<StrategyName, StrategyRunner>> = { palimpsest, gemini, pi, openclaw }

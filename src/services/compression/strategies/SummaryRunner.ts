@@ -1,3 +1,5 @@
+/** The common part of the strategies that keep the newest messages and summarise the rest with a model. */
+
 import { Effect } from "effect"
 import { withoutFileLists } from "../../../domain/compression/FileLists.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
@@ -9,8 +11,6 @@ import { Summarizer, SummarizerError } from "../summary/Summarizer.ts"
 import { carryOutWith, type WriteSnapshot } from "./CarryOutPlan.ts"
 import { noop } from "./CompressionResults.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
-
-/** The common part of the strategies that keep the newest messages and summarise the rest with a model. */
 
 /** Returns the text of the earlier summary among these entries, whichever strategy wrote it. */
 export const previousSummary = (entries: ReadonlyArray<Entry>): string | undefined => {

@@ -1,3 +1,5 @@
+/** Writes the summary of a branch when a conversation goes back. */
+
 import { Effect } from "effect"
 import {
   branchInstruction,
@@ -18,8 +20,6 @@ import type { Model } from "../../model/Model.ts"
 import type { Calibrations } from "../../tokens/Calibrations.ts"
 import { askInOrder, chainOf, type ModelChain } from "./ModelChain.ts"
 import { askOnce, digestBudget, modelOf } from "./ModelSummarizer.ts"
-
-/** Writes the summary of a branch when a conversation goes back. */
 
 /** The input of the summary of a branch that the conversation left. */
 export interface BranchSummaryRequest {

@@ -1,9 +1,9 @@
-import { Context, type Effect, type Schema } from "effect"
-import { Decision } from "../../../domain/compression/Compression.ts"
-
 /**
  * The steps of a compression. A program may store the result of each, so that another process can continue after it.
  */
+
+import { Context, type Effect, type Schema } from "effect"
+import { Decision } from "../../../domain/compression/Compression.ts"
 
 /** One step, such as asking hooks, planning, summarizing, verifying or committing. */
 export interface CompressionStep<A> {

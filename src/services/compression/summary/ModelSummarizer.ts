@@ -1,3 +1,9 @@
+/**
+ * A summarizer that asks a model in two calls: for its part of the snapshot, then for corrections. The model sees a
+ * digest of a long conversation. When it fails or returns nothing usable, code writes the snapshot if the request
+ * allows it, and the summary reports that (`degraded`).
+ */
+
 import { Context, Effect, Layer } from "effect"
 import { callPromptId, type Degraded, summarizerRole, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { contextLength } from "../../../domain/compression/Compression.ts"
@@ -37,12 +43,6 @@ import {
   SummarizerError,
   type SummaryRequest
 } from "./Summarizer.ts"
-
-/**
- * A summarizer that asks a model in two calls: for its part of the snapshot, then for corrections. The model sees a
- * digest of a long conversation. When it fails or returns nothing usable, code writes the snapshot if the request
- * allows it, and the summary reports that (`degraded`).
- */
 
 const answerText = (answer: ModelAnswer): string =>
   answer.content.parts

@@ -1,3 +1,5 @@
+/** The contract of summarizers, the summarizer by code, and the bounds for one that a program brings. */
+
 import { Cause, Context, Duration, Effect, Layer, Schema } from "effect"
 import { type AuditResult, type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { type Evidence, gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
@@ -8,8 +10,6 @@ import type { Entry, EntryId, ViewItem } from "../../../domain/conversation/Conv
 import { errorText } from "../../../domain/text/ErrorText.ts"
 import type { Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-
-/** The contract of summarizers, the summarizer by code, and the bounds for one that a program brings. */
 
 /** The summarizer returned no summary. */
 export class SummarizerError extends Schema.TaggedError<SummarizerError>()("SummarizerError", {

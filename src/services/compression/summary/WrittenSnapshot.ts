@@ -1,3 +1,8 @@
+/**
+ * Verifies a snapshot from a model, a hook or another program's summarizer. Secrets, words that the user never wrote and
+ * exact facts that do not occur in the conversation are removed, and code adds what the snapshot omitted.
+ */
+
 import { Effect, Result } from "effect"
 import type { AuditResult, Degraded, UnsupportedFacts, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { checkFacts } from "../../../domain/compression/FactCheck.ts"
@@ -20,11 +25,6 @@ import {
   SummarizerError,
   type SummaryRequest
 } from "./Summarizer.ts"
-
-/**
- * Verifies a snapshot from a model, a hook or another program's summarizer. Secrets, words that the user never wrote and
- * exact facts that do not occur in the conversation are removed, and code adds what the snapshot omitted.
- */
 
 /** A snapshot that may enter the conversation, its author, and the result of its verification. */
 export interface VerifiedSnapshot {

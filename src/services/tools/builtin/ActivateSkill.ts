@@ -1,10 +1,10 @@
+/** The `activate_skill` tool: reads the instructions of a skill. */
+
 import { Effect, Schema } from "effect"
 import { firstUnits } from "../../../domain/text/Bytes.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { type Skill, Skills } from "../Skills.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
-
-/** The `activate_skill` tool: reads the instructions of a skill. */
 
 /** Maximum length of a skill's description in the description of the tool. */
 const maxDescriptionChars = 300

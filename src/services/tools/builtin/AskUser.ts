@@ -1,9 +1,9 @@
+/** The `ask_user` tool: puts questions of the model to the user. */
+
 import { Effect, Schema, Semaphore } from "effect"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
 import { UserPrompt, type UserQuestion } from "../UserPrompt.ts"
-
-/** The `ask_user` tool: puts questions of the model to the user. */
 
 /** Maximum number of questions per call: more would be a form. */
 const maxQuestions = 4

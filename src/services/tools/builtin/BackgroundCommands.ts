@@ -1,6 +1,6 @@
-import { Context, Effect } from "effect"
-
 /** The list of the shell commands that an agent started in the background. */
+
+import { Context, Effect } from "effect"
 
 /** A command that was started in the background. */
 export interface BackgroundCommand {

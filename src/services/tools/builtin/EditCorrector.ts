@@ -1,10 +1,10 @@
+/** Corrects edits that matched nothing in their file, by asking a small model. */
+
 import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer, Option, Schema } from "effect"
 import { modelFor } from "../../../domain/compression/ModelPurpose.ts"
 import { plainText, text, user } from "../../../domain/content/Content.ts"
 import { fromJson } from "../../../domain/text/JsonText.ts"
 import { Model } from "../../model/Model.ts"
-
-/** Corrects edits that matched nothing in their file, by asking a small model. */
 
 /** A model's correction of an edit that matched nothing. */
 export const Correction = Schema.Struct({

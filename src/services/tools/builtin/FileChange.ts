@@ -1,3 +1,5 @@
+/** Plans, asks about, writes and records changes of files, for the tools that edit. */
+
 import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphore } from "effect"
 import { decode, encode } from "../../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../../domain/text/DiskErrors.ts"
@@ -18,8 +20,6 @@ import { read } from "../../platform/RegularFile.ts"
 import * as StaleFiles from "../../platform/StaleFiles.ts"
 import { fileReadFailure, pathArgument, ToolFailure } from "../Tool.ts"
 import { type FileReader, fileReader } from "./FolderToolArguments.ts"
-
-/** Plans, asks about, writes and records changes of files, for the tools that edit. */
 
 /** The answer to the model, as Gemini CLI has it. */
 export const FileChangeResult = Schema.Struct({ fileDiff: Schema.String, fileName: Schema.String })

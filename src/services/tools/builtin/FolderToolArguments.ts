@@ -1,10 +1,10 @@
+/** What the tools for files and folders share: the reader of the workspace's files, and schemas of arguments. */
+
 import { type Context, Effect, FileSystem, Path, Schema, Stream } from "effect"
 import { globProblem } from "../../../domain/workspace/PathGlob.ts"
 import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { type IgnoreChoice, walk } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-
-/** What the tools for files and folders share: the reader of the workspace's files, and schemas of arguments. */
 
 /** A workspace, and what its files are read with. */
 export interface FileReader {

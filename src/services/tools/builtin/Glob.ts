@@ -1,3 +1,5 @@
+/** The `glob` tool: finds files by name. */
+
 import { Clock, Effect, type FileSystem, Option, type Path, Schema } from "effect"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
@@ -12,8 +14,6 @@ import {
   GlobPattern,
   withFolderName
 } from "./FolderToolArguments.ts"
-
-/** The `glob` tool: finds files by name. */
 
 const Parameters = Schema.Struct({
   pattern: GlobPattern.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),

@@ -1,3 +1,5 @@
+/** Searches files line by line. */
+
 import { Effect, FileSystem, type Path, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { lineEnd } from "../../../domain/text/Lines.ts"
@@ -10,8 +12,6 @@ import * as Patterns from "../../platform/Patterns.ts"
 import type { FolderRules, IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { filesBelow } from "./FolderToolArguments.ts"
-
-/** Searches files line by line. */
 
 /** A line that matches. */
 export interface MatchedLine {

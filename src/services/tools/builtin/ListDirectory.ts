@@ -1,3 +1,5 @@
+/** The `list_directory` tool: lists one folder. */
+
 import { ByteSize, Effect, type FileSystem, Option, type Path, type PlatformError, Schema } from "effect"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
@@ -14,8 +16,6 @@ import {
   matchingFiles,
   withFolderName
 } from "./FolderToolArguments.ts"
-
-/** The `list_directory` tool: lists one folder. */
 
 const parameters = Schema.Struct({
   dir_path: Schema.String.annotate({ description: "The folder, absolute or relative to the root of the workspace" }),

@@ -1,3 +1,5 @@
+/** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
+
 import { Effect, FileSystem, type Path, Schema } from "effect"
 import { decode } from "../../../domain/text/Bytes.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
@@ -9,8 +11,6 @@ import { Approval } from "../Approval.ts"
 import { Plans } from "../Plans.ts"
 import { fileReadFailure, make, makePrepared, pathArgument, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import { type FileReader, fileReader } from "./FolderToolArguments.ts"
-
-/** Plan mode: while a plan is made nothing is changed, and the user decides when it is done. */
 
 /** Maximum size of a plan, in bytes: users do not read more before they approve it. */
 const maxPlanBytes = 262_144

@@ -1,3 +1,5 @@
+/** The `read_file` tool, and the answers for files that other tools give, too. */
+
 import { Effect, FileSystem, type Path, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
@@ -8,8 +10,6 @@ import type { FileSettings } from "../../workspace/FileLimits.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { fileReader, withoutNulls } from "./FolderToolArguments.ts"
-
-/** The `read_file` tool, and the answers for files that other tools give, too. */
 
 const LineNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 

@@ -1,3 +1,5 @@
+/** The `read_many_files` tool: reads several files at once. */
+
 import { Effect, FileSystem, Glob, Option, type Path, Result, Schema } from "effect"
 import type { Part } from "../../../domain/content/Content.ts"
 import { leadsOut, quotedPath } from "../../../domain/text/WorkspacePath.ts"
@@ -28,8 +30,6 @@ import {
   withoutNulls
 } from "./FolderToolArguments.ts"
 import { fileResult } from "./ReadFile.ts"
-
-/** The `read_many_files` tool: reads several files at once. */
 
 const Parameters = Schema.Struct({
   include: GlobPatterns.check(Schema.isMinLength(1)).annotate({

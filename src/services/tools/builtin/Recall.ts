@@ -1,3 +1,5 @@
+/** The `recall` tool: reads back or searches what left the window, within a token budget. */
+
 import { Effect, Option, Result, Schema } from "effect"
 import { isMedia, isPart } from "../../../domain/content/Content.ts"
 import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.ts"
@@ -15,8 +17,6 @@ import type { BadPattern } from "../../platform/Patterns.ts"
 import type { SessionStoreError } from "../../session/SessionStore.ts"
 import { select, type TempStoreError } from "../../session/TempStore.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
-
-/** The `recall` tool: reads back or searches what left the window, within a token budget. */
 
 /** Another conversation that can be read: that of an agent this one started. */
 export interface RecallSource extends Pick<Chat["Service"], "recall" | "search"> {

@@ -1,11 +1,11 @@
+/** The `replace` tool: replaces text in files. */
+
 import { Effect, type FileSystem, type Path, Result, Schema } from "effect"
 import { edit, type EditFault, type Replacement } from "../../../domain/tools/Edit.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { makePrepared, type Tool, ToolFailure } from "../Tool.ts"
 import { type EditCorrections, EditCorrector } from "./EditCorrector.ts"
 import { FileChangeResult, fileChanges, type FileState } from "./FileChange.ts"
-
-/** The `replace` tool: replaces text in files. */
 
 const parameters = Schema.Struct({
   file_path: Schema.String.annotate({ description: "The file, absolute or relative to the workspace" }),

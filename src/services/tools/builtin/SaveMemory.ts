@@ -1,11 +1,11 @@
+/** The `save_memory` tool: remembers a fact in a memory file. */
+
 import { Effect, Predicate, Schema } from "effect"
 import { MemoryScope } from "../../../domain/memory/MemoryText.ts"
 import { type Display, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { Memory, type MemoryChange, type SavedFact } from "../../memory/Memory.ts"
 import { type CallContext, makePrepared, type Question, type Tool, ToolFailure } from "../Tool.ts"
 import type { UserPrompt } from "../UserPrompt.ts"
-
-/** The `save_memory` tool: remembers a fact in a memory file. */
 
 /** Options of the `save_memory` tool. */
 interface SaveMemoryOptions {

@@ -1,3 +1,5 @@
+/** The `search_file_content` tool: searches the lines of files. */
+
 import { Effect, Fiber, FileSystem, Option, Path, Schema, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { childEnvironment } from "../../../domain/text/ChildEnvironment.ts"
@@ -24,8 +26,6 @@ import {
   type Search,
   searchLines
 } from "./LineSearch.ts"
-
-/** The `search_file_content` tool: searches the lines of files. */
 
 // Lists the files in which ripgrep finds a pattern, so that a search reads only these. Ripgrep walks folders by path, so a folder
 // replaced by a link may lead it out of the workspace: its list is only a hint, and the lines come from files of the workspace.

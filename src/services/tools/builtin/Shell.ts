@@ -1,3 +1,5 @@
+/** The `run_shell_command` tool: runs shell commands, in the background too, and asks before it does. */
+
 import { Clock, Duration, Effect, Exit, Option, type PlatformError, Schema, Scope } from "effect"
 import { endText, outputText } from "../../../domain/agent/DecodedOutput.ts"
 import { redactHidden } from "../../../domain/text/ChildEnvironment.ts"
@@ -22,8 +24,6 @@ import {
   signals,
   startCommand
 } from "./ShellProcess.ts"
-
-/** The `run_shell_command` tool: runs shell commands, in the background too, and asks before it does. */
 
 /** The number of folders in a path. */
 const depthOf = (folder: string): number => folder.split("/").filter((part) => part !== "").length

@@ -1,3 +1,5 @@
+/** Starts shell commands in process groups of their own, and reports how they ended. */
+
 import {
   Context,
   type Duration,
@@ -19,8 +21,6 @@ import { captureOutput, type ChildOutput, emptyOutput } from "../../platform/Chi
 import { Environment } from "../../platform/Environment.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { ToolFailure } from "../Tool.ts"
-
-/** Starts shell commands in process groups of their own, and reports how they ended. */
 
 /** How commands are run. */
 interface ShellOptions {

@@ -1,3 +1,5 @@
+/** The `web_fetch` tool: reads pages of the public internet. */
+
 import { Clock, type Context, Duration, Effect, Result, Schema, type Scope, Stream } from "effect"
 import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { type Dns, NetAddress } from "effect/net"
@@ -8,8 +10,6 @@ import { protect } from "../../../domain/text/UntrustedText.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { publicAddresses } from "../../platform/PublicNetwork.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
-
-/** The `web_fetch` tool: reads pages of the public internet. */
 
 /** A page whose text was read. */
 interface WebPage {

@@ -1,3 +1,5 @@
+/** The `google_web_search` tool: a model searches with Google's own search. */
+
 import { Effect, Schema } from "effect"
 import { text, user } from "../../../domain/content/Content.ts"
 import { withCitations } from "../../../domain/conversation/Citations.ts"
@@ -5,8 +7,6 @@ import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { Model, type ModelError } from "../../model/Model.ts"
 import { retrySchedule, briefRetries } from "../../model/Retry.ts"
 import { make, ToolFailure } from "../Tool.ts"
-
-/** The `google_web_search` tool: a model searches with Google's own search. */
 
 const Parameters = Schema.Struct({
   query: Schema.String.check(

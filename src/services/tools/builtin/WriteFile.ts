@@ -1,11 +1,11 @@
+/** The `write_file` tool: writes whole files. */
+
 import { Context, Effect, type FileSystem, type Path, Schema } from "effect"
 import { hasCrLf, withCrLf } from "../../../domain/tools/Edit.ts"
 import { unescapedContent } from "../../../domain/tools/ModelEscapes.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import { makePrepared, type Tool } from "../Tool.ts"
 import { FileChangeResult, fileChanges } from "./FileChange.ts"
-
-/** The `write_file` tool: writes whole files. */
 
 /** Whether to unescape content before writing it, for models that escape too much. Default: false. */
 export const UnescapesContent = Context.Reference<boolean>("palimpsest/services/tools/WriteFile/UnescapesContent", {

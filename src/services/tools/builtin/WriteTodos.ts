@@ -1,8 +1,8 @@
+/** The `write_todos` tool: keeps the plan of the work. */
+
 import { Effect, Schema } from "effect"
 import { Todo } from "../../../domain/tools/ToolResult.ts"
 import { make, type Tool, ToolFailure } from "../Tool.ts"
-
-/** The `write_todos` tool: keeps the plan of the work. */
 
 /** What is wrong with a list. Undefined: nothing. */
 const wrong = (todos: ReadonlyArray<Todo>): string | undefined => {

@@ -1,9 +1,9 @@
+/** The model calls of the strategy `gemini`: the first asks for a snapshot, the second for a check of it. */
+
 import { type Content, model, text, user } from "../../../content/Content.ts"
 import { callPromptId, summarizerRole } from "../../Compression.ts"
 import type { Summarize } from "./Decision.ts"
 import { compressionInstruction, critiqueRequest, type SnapshotSource, snapshotRequest } from "./Prompts.ts"
-
-/** The model calls of the strategy `gemini`: the first asks for a snapshot, the second for a check of it. */
 
 /** One model call, not streamed. */
 export interface CompressionCall {

@@ -1,9 +1,9 @@
+/** Concludes a compression of the strategy `gemini` from both answers: the new history, or why there is none. */
+
 import { type Content, model, type Part, text, user } from "../../../content/Content.ts"
 import type * as Work from "../../../text/SlicedWork.ts"
 import type { Summarize } from "./Decision.ts"
 import { defaultRates, estimating, partsOf, type Rates } from "./TokenEstimate.ts"
-
-/** Concludes a compression of the strategy `gemini` from both answers: the new history, or why there is none. */
 
 /** The model's message after its summary. */
 export const acknowledgement = "Got it. Thanks for the additional context!"

@@ -1,10 +1,10 @@
+/** Decides whether and how the strategy `gemini` compresses a history: its threshold, its split and its fallbacks. */
+
 import { type Content, isCall, isResponse } from "../../../content/Content.ts"
 import type * as Work from "../../../text/SlicedWork.ts"
 import type { NoopReason } from "../../Compression.ts"
 import { estimating, partsOf } from "./TokenEstimate.ts"
 import { maxCharsOf, type TruncateOptions, truncating, type Truncation } from "./ToolOutputs.ts"
-
-/** Decides whether and how the strategy `gemini` compresses a history: its threshold, its split and its fallbacks. */
 
 /** The fraction is out of range. Gemini CLI throws in this case. */
 interface SplitRefused {

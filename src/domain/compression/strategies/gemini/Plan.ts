@@ -1,3 +1,5 @@
+/** Makes the plan of a compression of the strategy `gemini` from its decision. */
+
 import { cleanCuts } from "../../../conversation/CleanCuts.ts"
 import { type Conversation, itemParts, view, type ViewItem } from "../../../conversation/Conversation.ts"
 import { curatedIndexes, shownContent } from "../../../conversation/Curation.ts"
@@ -12,8 +14,6 @@ import { deciding, type GeminiRequest, type Summarize } from "./Decision.ts"
 import { gemini } from "./Gemini.ts"
 import { estimate, estimating } from "./TokenEstimate.ts"
 import { outputOf, type Truncation } from "./ToolOutputs.ts"
-
-/** Makes the plan of a compression of the strategy `gemini` from its decision. */
 
 /** The input of a plan besides the conversation and the policy. */
 export interface GeminiPlanOptions {

@@ -1,6 +1,6 @@
-import type { SectionName } from "../../Snapshot.ts"
-
 /** The prompts of the strategy `gemini`: the instruction of both calls, and the last message of each. */
+
+import type { SectionName } from "../../Snapshot.ts"
 
 /** The purpose of each section of the snapshot, in Gemini CLI's order. */
 const sectionPurposes: Readonly<Record<SectionName, string>> = {

@@ -1,12 +1,12 @@
-import { type Content, hasResponses, isMedia, type Part, text, withOutput } from "../../../content/Content.ts"
-import { omittedMediaNote, resultText } from "../../../conversation/ToolOutputBound.ts"
-import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
-import type * as Work from "../../../text/SlicedWork.ts"
-
 /**
  * How messages that exceed the summarizing model's window are made smaller: in halves, each of which gets a summary of its own,
  * and by their ends where nothing can be halved. Gemini CLI fails in this case.
  */
+
+import { type Content, hasResponses, isMedia, type Part, text, withOutput } from "../../../content/Content.ts"
+import { omittedMediaNote, resultText } from "../../../conversation/ToolOutputBound.ts"
+import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
+import type * as Work from "../../../text/SlicedWork.ts"
 
 const sizeOf = (value: unknown): number => JSON.stringify(value).length
 

@@ -1,7 +1,7 @@
+/** Gemini CLI's estimate of tokens, by which the strategy `gemini` decides. */
+
 import { type Content, type FunctionResponse, isMedia, isPart, type Part } from "../../../content/Content.ts"
 import * as Work from "../../../text/SlicedWork.ts"
-
-/** Gemini CLI's estimate of tokens, by which the strategy `gemini` decides. */
 
 /** Tokens per UTF-16 unit, in ASCII (code up to 127) and outside it. */
 export interface Rates {

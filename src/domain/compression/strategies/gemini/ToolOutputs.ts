@@ -1,3 +1,5 @@
+/** Truncates tool outputs beyond a budget, as the strategy `gemini` does before it summarises. */
+
 import { Predicate } from "effect"
 import { type Content, type FunctionResponse, type Part } from "../../../content/Content.ts"
 import type { Handle } from "../../../content/Handle.ts"
@@ -5,8 +7,6 @@ import { defaultSize, type OutputForm, shorten } from "../../../conversation/Too
 import type * as Work from "../../../text/SlicedWork.ts"
 import { gemini } from "./Gemini.ts"
 import { defaultRates, type Rates, textCost, unitsPerToken } from "./TokenEstimate.ts"
-
-/** Truncates tool outputs beyond a budget, as the strategy `gemini` does before it summarises. */
 
 /** Tokens of tool output to keep in full, newest first. */
 export const defaultToolBudget = 50_000

@@ -1,3 +1,5 @@
+/** Images whose sides are longer than a request may show. */
+
 import { bytesOf } from "../../../content/Base64Bytes.ts"
 import type { Part } from "../../../content/Content.ts"
 import type { Handle } from "../../../content/Handle.ts"
@@ -5,8 +7,6 @@ import { imageSize } from "../../../content/ImageTokens.ts"
 import { type EntryId, itemParts, type ViewItem } from "../../../conversation/Conversation.ts"
 import { recallNote } from "../../../conversation/ToolOutputShortening.ts"
 import { runtimeMark } from "../../../text/RuntimeMark.ts"
-
-/** Images whose sides are longer than a request may show. */
 
 /** The longest side of an image in a request, in pixels. */
 const maxImageSide = 1_200

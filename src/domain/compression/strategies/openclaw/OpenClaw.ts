@@ -1,8 +1,8 @@
+/** The strategy `openclaw`: its constants and how it plans, as OpenClaw 2026.9; those marked "Ours" differ from it. */
+
 import type { AgentDefaults } from "../../AgentDefaults.ts"
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
-
-/** The strategy `openclaw`: its constants and how it plans, as OpenClaw 2026.9; those marked "Ours" differ from it. */
 
 /** The agent's defaults under strategy `openclaw`, as in OpenClaw 2026.9. */
 export const openclawAgentDefaults = {

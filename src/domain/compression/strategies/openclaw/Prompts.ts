@@ -1,6 +1,6 @@
-import { headings } from "./Audit.ts"
-
 /** The prompts of the strategy `openclaw`: its sections, in our words. */
+
+import { headings } from "./Audit.ts"
 
 /** The system instruction of every call. */
 export const system =

@@ -1,3 +1,9 @@
+/**
+ * Decides which parts of a request are shortened or dropped: single results above a limit, old results once the provider's
+ * cache has expired, media of finished turns, all results together above a limit, and the oldest turns above a limit. A change
+ * stays in force, so that later requests begin the same and the cache can serve them.
+ */
+
 import { isCall, isMedia, isResponse, type Part, withOutput } from "../../../content/Content.ts"
 import type { Handle } from "../../../content/Handle.ts"
 import {
@@ -13,12 +19,6 @@ import { recallNote } from "../../../conversation/ToolOutputShortening.ts"
 import { firstUnits, lastUnits } from "../../../text/Bytes.ts"
 import { runtimeMark } from "../../../text/RuntimeMark.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
-
-/**
- * Decides which parts of a request are shortened or dropped: single results above a limit, old results once the provider's
- * cache has expired, media of finished turns, all results together above a limit, and the oldest turns above a limit. A change
- * stays in force, so that later requests begin the same and the cache can serve them.
- */
 
 /** Milliseconds after which a provider's prompt cache is gone. */
 export const cacheMillis = { short: 5 * 60_000, long: 60 * 60_000 }

@@ -1,8 +1,8 @@
+/** How a long range is summarised: in groups that stay together, chunks that fit a request, and two parts that are merged. */
+
 import { isCall, isResponse } from "../../../content/Content.ts"
 import { type Entry, entryTokens } from "../../../conversation/Conversation.ts"
 import { safetyMargin } from "./OpenClaw.ts"
-
-/** How a long range is summarised: in groups that stay together, chunks that fit a request, and two parts that are merged. */
 
 /** Messages that are never separated: calls and their results, or one other message. */
 export interface Group {

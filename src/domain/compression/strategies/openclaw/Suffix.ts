@@ -1,3 +1,5 @@
+/** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
+
 import { actionsOf } from "../../../actions/Actions.ts"
 import { answerText } from "../../../actions/ToolResults.ts"
 import { isCall, isResponse, isText, isThought } from "../../../content/Content.ts"
@@ -7,8 +9,6 @@ import { answeredCalls } from "../../AnsweredCalls.ts"
 import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
 import type { FileLists } from "../../FileLists.ts"
 import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./OpenClaw.ts"
-
-/** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
 
 /** Returns the ids of the messages that belong to the newest turns of a range. */
 export const newestTurns = (entries: ReadonlyArray<Entry>): ReadonlySet<EntryId> => {

@@ -1,9 +1,9 @@
+/** Finds the user's first request, which the strategy `palimpsest` keeps in every snapshot. */
+
 import { hasResponses, isCall } from "../../../content/Content.ts"
 import { type Conversation, type Entry, sequenceOf } from "../../../conversation/Conversation.ts"
 import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
-
-/** Finds the user's first request, which the strategy `palimpsest` keeps in every snapshot. */
 
 const wordsIn = ({ text }: Span): number => text.trim().split(/\s+/).length
 

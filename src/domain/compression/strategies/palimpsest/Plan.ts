@@ -1,3 +1,5 @@
+/** Plans a compression of the strategy `palimpsest`: what is shortened, where to split, and which words are pinned. */
+
 import { pendingFrom } from "../../../conversation/CleanCuts.ts"
 import { type Conversation, type Pin, type ViewItem, viewTokens } from "../../../conversation/Conversation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
@@ -20,8 +22,6 @@ import {
   shortenedToShare
 } from "./Shortening.ts"
 import { splitIndex } from "./Split.ts"
-
-/** Plans a compression of the strategy `palimpsest`: what is shortened, where to split, and which words are pinned. */
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9

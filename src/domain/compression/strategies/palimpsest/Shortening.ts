@@ -1,3 +1,5 @@
+/** Selects the tool outputs that a plan shortens, and their sizes, by rung of the ladder. */
+
 import { outputText, type Part, payload } from "../../../content/Content.ts"
 import { responseContent, responseText } from "../../../content/MediaBlocks.ts"
 import { sourceOf, sum, type ViewItem } from "../../../conversation/Conversation.ts"
@@ -14,8 +16,6 @@ import type { SlicedWork } from "../../../text/SlicedWork.ts"
 import { estimateText, tokenCount } from "../../../tokens/Tokens.ts"
 import type { Plan, PlanStep } from "../../Compression.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
-
-/** Selects the tool outputs that a plan shortens, and their sizes, by rung of the ladder. */
 
 /** One rung of the ladder: how much it keeps. */
 export interface Rung {

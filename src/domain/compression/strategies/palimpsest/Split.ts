@@ -1,8 +1,8 @@
+/** Finds the index that splits a conversation: messages before it are summarised, the others are kept. */
+
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
 import { WorkEnd, workEnds } from "./WorkEnds.ts"
-
-/** Finds the index that splits a conversation: messages before it are summarised, the others are kept. */
 
 /** Share of the tail's budget that has to be used before a cut moves to the end of a piece of work. */
 const minUsedBudget = 0.6

@@ -1,11 +1,11 @@
+/** Finds where pieces of work end: a conversation that is cut there keeps each piece on one side. */
+
 import { type Action, isOpenTodo } from "../../../actions/Action.ts"
 import { actionsOf } from "../../../actions/Actions.ts"
 import { isCall, isResponse } from "../../../content/Content.ts"
 import { beginsTurn } from "../../../conversation/Conversation.ts"
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
 import { makesCommit } from "../../evidence/Commits.ts"
-
-/** Finds where pieces of work end: a conversation that is cut there keeps each piece on one side. */
 
 /** How clearly a piece of work ends before a message. */
 export const WorkEnd = {

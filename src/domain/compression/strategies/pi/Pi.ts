@@ -1,8 +1,8 @@
+/** The strategy `pi`: its constants, its defaults and how it plans. */
+
 import type { AgentDefaults } from "../../AgentDefaults.ts"
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
-
-/** The strategy `pi`: its constants, its defaults and how it plans. */
 
 /** The agent's defaults under strategy `pi`, as in Pi 0.73. */
 export const piAgentDefaults = {
