@@ -220,6 +220,9 @@ describe("old tool results", () => {
       assert.isAbove(step?.chars ?? 0, output.length / 5)
       assert.isAtMost(decision._tag === "Go" ? decision.plan.after : Infinity, limit)
     }
+    // After a failure, what does not fit is shortened like any other result.
+    const forms = [1, 2].map((rung) => shortened(waiting(4_000, 3_000, rung))[0]?.form)
+    assert.deepStrictEqual(forms, ["last-lines", "note"])
   })
 
   it("palimpsest: a shortened result is its last 30 lines and the handle of the whole (ours)", () => {
