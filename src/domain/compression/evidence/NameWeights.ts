@@ -40,7 +40,8 @@ interface Weighing {
 }
 
 const amountAt = ({ amount, at }: Decaying, now: number, halfLife: number): number =>
-  amount * 0.5 ** ((now - at) / halfLife)
+  // Most names recur within a part, and the first use of a name has nothing to add to.
+  at === now || amount === 0 ? amount : amount * 0.5 ** ((now - at) / halfLife)
 
 const add = (one: Decaying, amount: number, now: number, halfLife: number): void => {
   one.amount = amountAt(one, now, halfLife) + amount
