@@ -40,7 +40,7 @@ interface Weighing {
 }
 
 const amountAt = ({ amount, at }: Decaying, now: number, halfLife: number): number =>
-  // Most names recur within a part, and the first use of a name has nothing to add to.
+  // Within a part nothing decays, and the first use of a name has nothing to add to.
   at === now || amount === 0 ? amount : amount * 0.5 ** ((now - at) / halfLife)
 
 const add = (one: Decaying, amount: number, now: number, halfLife: number): void => {
